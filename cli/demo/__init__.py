@@ -1,0 +1,77 @@
+"""`logicalrag demo`: the bundled articles, indexed and asked about."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bootstrap.embedded import ingest_settings, open_session, open_writer, reader_settings
+from bootstrap.settings import read_settings
+from cli.ask import EXIT_CODES
+from cli.console import EXIT_FAILED, out
+from cli.trace import show_outcome, show_question, show_turn
+from ingest.pipeline import ingest
+from ingest.readers.folder import read_paths
+from logicalrag.agent.state import SessionState
+
+DEMO_INDEX = Path(".logicalrag-demo")
+EXAMPLES = """
+Examples:
+
+  logicalrag demo
+
+  logicalrag demo --all
+"""
+# One question of each kind: one hop, several hops, negation, comparison, unanswerable.
+_SHOWN_KINDS = ("one-hop", "multi-hop", "negation", "comparison", "unanswerable")
+
+
+def demo(
+    index: Annotated[
+        Path, typer.Option("--index", metavar="DIR", help="Folder of the demo's index.")
+    ] = DEMO_INDEX,
+    every: Annotated[bool, typer.Option("--all", help="Ask all 20 questions.")] = False,
+) -> None:
+    """Index the bundled articles and ask questions about them, every search on view."""
+    settings = read_settings(index=index)
+    corpus = files("cli.demo") / "corpus.jsonl"
+    with (
+        as_file(corpus) as path,
+        open_writer(settings, create=True) as (writer, ledger),
+    ):
+        report = ingest(
+            read_paths([str(path)], reader_settings(settings)),
+            writer,
+            ledger,
+            ingest_settings(settings),
+        )
+    out.print(
+        f"{report.documents} articles in {index}: {report.added} added, "
+        f"{report.unchanged} unchanged.\n"
+    )
+    lines = (files("cli.demo") / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    questions = [json.loads(line) for line in lines]
+    if not every:
+        kinds = {question["kind"]: question for question in reversed(questions)}
+        questions = [kinds[kind] for kind in _SHOWN_KINDS]
+    failed = False
+    with open_session(settings) as session:
+        for question in questions:
+            show_question(question["question"], session.planner_label)
+            state = session.ask(question["question"], on_turn=_show_last)
+            show_outcome(state)
+            out.print()
+            failed |= state.outcome is None or EXIT_CODES[state.outcome.kind] == EXIT_FAILED
+    out.print("Next, ask your own:", markup=False)
+    out.print(f'  logicalrag ask --index {index} "Who wrote the libretto of …?"', markup=False)
+    out.print(f"  logicalrag search --index {index} 'vivaldi AND opera' --explain", markup=False)
+    if failed:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _show_last(state: SessionState) -> None:
+    show_turn(state.turns[-1])
