@@ -1,0 +1,1 @@
+"""Logical retrieval: Boolean search expressions, exact hit counts, cited answers."""

@@ -1,0 +1,168 @@
+"""The token rule: which words a text consists of, the same for documents and expressions.
+
+A text is first prepared: soft hyphens and zero-width characters removed, NFC, U+0130 read as
+``i``, combining accents and a possessive ``'s`` dropped. A token is then one Han or Hiragana
+character, or a run of other letters, marks, numbers and ``_`` with at least one that is no mark,
+cut every 64 code points; lower case code point by code point, then folded to ASCII where the
+folding table knows the character.
+
+Source: the specification of the query language and its definitions. The rule is applied here,
+once; engines receive tokens.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import regex
+
+from logicalrag.query.folding import ASCII_FOLD
+
+MAX_TOKEN_CODE_POINTS = 64
+
+_WORD_CLASS = r"\p{L}\p{M}\p{N}_"
+_TOKEN_CHARACTER = regex.compile(rf"[{_WORD_CLASS}]", regex.V1)
+_IDEOGRAPH = regex.compile(r"[[\p{sc=Han}\p{sc=Hiragana}]&&[\p{L}\p{N}]]", regex.V1)
+_NOT_ONLY_MARKS = regex.compile(r"[\p{L}\p{N}_]", regex.V1)
+# What takes no width: default-ignorable code points, apart from the letters among them
+# (Hangul fillers), which are ordinary token characters.
+_ZERO_WIDTH = regex.compile(r"[\p{Default_Ignorable_Code_Point}--[\p{L}]]", regex.V1)
+_ACCENTS = regex.compile("[\u0300-\u036f]+")
+_POSSESSIVE = regex.compile(rf"(?<=[{_WORD_CLASS}])['’][sS](?![{_WORD_CLASS}])", regex.V1)
+# Only marks and the later letters of a Hangul syllable can compose with what precedes them, so
+# each such piece may be normalised on its own.
+_COMPOSED = regex.compile(r"(?s:.)[\p{M}\u1160-\u11ff]*", regex.V1)
+# Scripts written without spaces for which this rule has no word boundaries.
+_UNSUPPORTED = regex.compile(
+    r"[[\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]&&[\p{L}]]", regex.V1
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token: its text as indexed, and where it stands in the source (code points)."""
+
+    text: str
+    start: int
+    end: int
+
+
+class _Table(dict[int, str]):
+    """What `str.translate` puts in a code point's place; filled as characters are met."""
+
+    def __missing__(self, code_point: int) -> str:
+        replacement = _replacement(chr(code_point))
+        self[code_point] = replacement
+        return replacement
+
+
+def _replacement(character: str) -> str:
+    if not _TOKEN_CHARACTER.fullmatch(character):
+        return " "
+    if _IDEOGRAPH.fullmatch(character):
+        return f" {character} "
+    lowered = "i" if character == "\u0130" else character.lower()
+    return ASCII_FOLD.get(lowered, lowered)
+
+
+_TABLE = _Table()
+
+
+def is_token_character(character: str) -> bool:
+    """Return whether `character` (one code point) can stand inside a token."""
+    return _TOKEN_CHARACTER.fullmatch(character) is not None
+
+
+def has_unsupported_script(text: str) -> bool:
+    """Return whether `text` holds letters of a script without word rules here (Thai, Lao, …)."""
+    return not text.isascii() and _UNSUPPORTED.search(text) is not None
+
+
+def tokenize(text: str) -> list[str]:
+    """Return the tokens of `text` in order; any text is accepted, in time linear in its length."""
+    if not text.isascii():
+        text = _without_accents(unicodedata.normalize("NFC", _ZERO_WIDTH.sub("", text)))
+        if "’" in text:
+            text = _POSSESSIVE.sub("", text)
+    if "'" in text:
+        text = _POSSESSIVE.sub("", text)
+    translated = text.translate(_TABLE)
+    words = translated.split()
+    if not translated.isascii() or (words and max(map(len, words)) > MAX_TOKEN_CODE_POINTS):
+        return [piece for word in words for piece in _pieces(word)]
+    return words
+
+
+def token_spans(text: str) -> list[Token]:
+    """Return the tokens of `text` with their places in it; ``[t.text …] == tokenize(text)``.
+
+    A place covers every source character that went into the token, and where characters were
+    composed or removed, the whole of what was composed.
+    """
+    prepared, starts, ends = _prepare_with_offsets(text)
+    found: list[Token] = []
+    folded: list[str] = []
+    origins: list[int] = []
+
+    def flush() -> None:
+        word = "".join(folded)
+        for begin in range(0, len(word), MAX_TOKEN_CODE_POINTS):
+            piece = word[begin : begin + MAX_TOKEN_CODE_POINTS]
+            if _NOT_ONLY_MARKS.search(piece):
+                first, last = origins[begin], origins[begin + len(piece) - 1]
+                found.append(Token(piece, starts[first], ends[last]))
+        folded.clear()
+        origins.clear()
+
+    for index, character in enumerate(prepared):
+        replacement = _TABLE[ord(character)]
+        if replacement.isspace():
+            flush()
+        elif replacement[0] == " ":
+            flush()
+            found.append(Token(replacement.strip(), starts[index], ends[index]))
+        else:
+            folded.append(replacement)
+            origins.extend([index] * len(replacement))
+    flush()
+    return found
+
+
+def _without_accents(composed: str) -> str:
+    bare, removed = _ACCENTS.subn("", composed)
+    # Letters that an accent kept apart (of a Hangul syllable) compose once it is gone; without
+    # this a token read again would be another token.
+    return unicodedata.normalize("NFC", bare) if removed else bare
+
+
+def _pieces(word: str) -> Iterator[str]:
+    for begin in range(0, len(word), MAX_TOKEN_CODE_POINTS):
+        piece = word[begin : begin + MAX_TOKEN_CODE_POINTS]
+        if piece.isascii() or _NOT_ONLY_MARKS.search(piece):
+            yield piece
+
+
+def _prepare_with_offsets(text: str) -> tuple[str, list[int], list[int]]:
+    """Return the prepared text and, for each of its code points, start and end in `text`."""
+    kept = [index for index, character in enumerate(text) if not _is_zero_width(character)]
+    compact = "".join(text[index] for index in kept)
+    characters: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    for match in _COMPOSED.finditer(compact):
+        for character in _without_accents(unicodedata.normalize("NFC", match.group())):
+            characters.append(character)
+            starts.append(kept[match.start()])
+            ends.append(kept[match.end() - 1] + 1)
+    prepared = "".join(characters)
+    for match in reversed(list(_POSSESSIVE.finditer(prepared))):
+        begin, end = match.span()
+        prepared = prepared[:begin] + prepared[end:]
+        del starts[begin:end], ends[begin:end]
+    return prepared, starts, ends
+
+
+def _is_zero_width(character: str) -> bool:
+    return not character.isascii() and _ZERO_WIDTH.fullmatch(character) is not None
