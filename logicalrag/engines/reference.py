@@ -1,0 +1,406 @@
+"""The reference engine: naive set evaluation over a few passages in memory.
+
+The oracle of the conformance suite, and the fake for tests and examples. Every search looks at
+every passage; nothing is clever, so that its answers can be checked against the specification by
+reading. Meant for hundreds of passages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+
+from rapidfuzz.distance import Levenshtein
+
+from logicalrag.engines.analysis import stem
+from logicalrag.engines.protocol import (
+    ClauseCount,
+    Count,
+    CountResult,
+    Hit,
+    IndexStats,
+    NearWord,
+    Passage,
+    SearchResult,
+    Visibility,
+)
+from logicalrag.engines.reference_bm25 import FieldStatistics, idf, score
+from logicalrag.engines.reference_tokens import tokenize
+from logicalrag.query.nodes import FIELDS, And, Boosted, Field, Leaf, Node, Not, Or, Phrase, Word
+from logicalrag.query.printer import canonical
+
+MAX_LIMIT = 1000
+MAX_TREES = 32
+MAX_NEIGHBOURS = 5
+MAX_LEFT_OUT = 16
+MIN_SIMILARITY = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Indexed:
+    """A passage with the words of its fields: as they are, and as stems."""
+
+    passage: Passage
+    exact: Mapping[Field, tuple[str, ...]]
+    stems: Mapping[Field, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    """What one commit made visible: passages by id, never changed afterwards."""
+
+    passages: Mapping[str, _Indexed]
+    number: int
+
+    @property
+    def generation(self) -> str:
+        return str(self.number)
+
+
+class ReferenceEngine:
+    """A search engine and its writer in one object, in memory; `close` keeps what is committed.
+
+    Searches may run in several threads beside one thread that writes. Implements `SearchEngine`
+    and `IndexWriter`.
+    """
+
+    def __init__(self) -> None:
+        self._committed = _Snapshot({}, 0)
+        self._staged: dict[str, _Indexed] | None = None
+
+    def __enter__(self) -> ReferenceEngine:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- SearchEngine
+
+    def search(
+        self,
+        tree: Node,
+        visibility: Visibility,
+        *,
+        limit: int = 5,
+        documents: bool = False,
+        clause_counts: bool = False,
+        leave_one_out: bool = False,
+    ) -> SearchResult:
+        """Execute `tree`; see `SearchEngine.search`.
+
+        Raises:
+            ValueError: `limit` is out of bounds.
+        """
+        _check(0 <= limit <= MAX_LIMIT, f"limit must be 0 to {MAX_LIMIT}, not {limit}")
+        snapshot = self._committed
+        visible = _visible(snapshot, visibility)
+        matching = [each for each in visible if matches(tree, each)]
+        scores = _Scorer(_of_tenant(snapshot, visibility.tenant))
+        hits = [Hit(each.passage, scores.of(tree, each)) for each in matching]
+        hits.sort(key=lambda hit: (-hit.score, hit.passage.id))
+
+        def counted(part: Node) -> ClauseCount:
+            return ClauseCount(canonical(part), _count(part, visible))
+
+        def without(left_out: Node, rest: tuple[Node, ...]) -> ClauseCount:
+            remaining = rest[0] if len(rest) == 1 else And(rest)
+            return ClauseCount(canonical(left_out), _count(remaining, visible))
+
+        relaxed: tuple[ClauseCount, ...] = ()
+        if leave_one_out and not matching and isinstance(tree, And):
+            conjuncts = tree.children
+            relaxed = tuple(
+                without(conjuncts[at], conjuncts[:at] + conjuncts[at + 1 :])
+                for at in range(min(len(conjuncts), MAX_LEFT_OUT))
+            )
+        return SearchResult(
+            count=_count(tree, visible),
+            hits=tuple(hits[:limit]),
+            visible=len(visible),
+            generation=snapshot.generation,
+            documents=len({each.passage.document_id for each in matching}) if documents else None,
+            clause_counts=tuple(map(counted, _distinct_leaves(tree))) if clause_counts else (),
+            leave_one_out=relaxed,
+        )
+
+    def count(self, trees: Sequence[Node], visibility: Visibility) -> CountResult:
+        """Count the hits of each tree; see `SearchEngine.count`.
+
+        Raises:
+            ValueError: there are too many trees.
+        """
+        _check(len(trees) <= MAX_TREES, f"at most {MAX_TREES} trees, not {len(trees)}")
+        snapshot = self._committed
+        visible = _visible(snapshot, visibility)
+        counts = tuple(_count(tree, visible) for tree in trees)
+        return CountResult(counts, len(visible), snapshot.generation)
+
+    def read(
+        self, passage_ids: Sequence[str], visibility: Visibility, *, neighbours: int = 0
+    ) -> tuple[Passage, ...]:
+        """Return passages and their neighbours; see `SearchEngine.read`.
+
+        Raises:
+            ValueError: `neighbours` is out of bounds.
+        """
+        _check(
+            0 <= neighbours <= MAX_NEIGHBOURS,
+            f"neighbours must be 0 to {MAX_NEIGHBOURS}, not {neighbours}",
+        )
+        visible = [each.passage for each in _visible(self._committed, visibility)]
+        found: dict[str, Passage] = {}
+        for asked in passage_ids:
+            for centre in (passage for passage in visible if passage.id == asked):
+                around = [
+                    passage
+                    for passage in visible
+                    if passage.document_id == centre.document_id
+                    and abs(passage.number - centre.number) <= neighbours
+                ]
+                for passage in sorted(around, key=lambda each: each.number):
+                    found.setdefault(passage.id, passage)
+        return tuple(found.values())
+
+    def nearest_words(
+        self,
+        word: str,
+        visibility: Visibility,
+        *,
+        field: Field | None = None,
+        limit: int = 5,
+    ) -> tuple[NearWord, ...]:
+        """Return words of at least half the letters in common; see `SearchEngine.nearest_words`.
+
+        Similarity is 1 − Levenshtein distance / length of the longer word.
+        """
+        fields = FIELDS if field is None else (field,)
+        hits: dict[str, int] = {}
+        for each in _visible(self._committed, visibility):
+            for held in {token for name in fields for token in each.exact[name]}:
+                hits[held] = hits.get(held, 0) + 1
+        alike = [
+            (Levenshtein.normalized_similarity(word, held), NearWord(held, hits[held]))
+            for held in hits
+            if held != word
+        ]
+        near = [(similarity, found) for similarity, found in alike if similarity >= MIN_SIMILARITY]
+        near.sort(key=lambda pair: (-pair[0], -pair[1].hits, pair[1].word))
+        return tuple(found for _, found in near[:limit])
+
+    def documents_holding(self, trees: Sequence[Node], visibility: Visibility) -> int:
+        """Count documents that hold every tree; see `SearchEngine.documents_holding`.
+
+        Raises:
+            ValueError: there are no trees or too many.
+        """
+        _check(1 <= len(trees) <= MAX_TREES, f"1 to {MAX_TREES} trees, not {len(trees)}")
+        visible = _visible(self._committed, visibility)
+        holding = [
+            {each.passage.document_id for each in visible if matches(tree, each)} for tree in trees
+        ]
+        return len(set.intersection(*holding))
+
+    def stats(self, visibility: Visibility) -> IndexStats:
+        """Return what the tenant's index holds; see `SearchEngine.stats`."""
+        snapshot = self._committed
+        owned = _of_tenant(snapshot, visibility.tenant)
+        documents = {each.passage.document_id for each in owned}
+        return IndexStats(len(owned), len(documents), 0, snapshot.generation)
+
+    # -- IndexWriter
+
+    def put(self, passages: Sequence[Passage], *, replaces: int) -> None:
+        """Stage one document's passages; see `IndexWriter.put`.
+
+        Raises:
+            ValueError: there are no passages, or they are not one document's, numbered from 0.
+        """
+        _check(bool(passages), "put needs at least one passage; use remove to delete a document")
+        first = passages[0]
+        for number, passage in enumerate(passages):
+            _check(
+                passage.number == number
+                and passage.document_id == first.document_id
+                and passage.tenant == first.tenant,
+                f"put takes one document's passages numbered from 0, not number {passage.number} "
+                f"of {passage.document_id!r} at {number}",
+            )
+        self.remove(first.tenant, first.document_id, claimed=replaces)
+        for passage in passages:
+            self._changes()[passage.id] = _indexed(passage)
+
+    def remove(self, tenant: str, document_id: str, *, claimed: int) -> None:
+        """Stage the removal of a document's passages; see `IndexWriter.remove`."""
+        staged = self._changes()
+        doomed = [
+            key
+            for key, each in staged.items()
+            if each.passage.tenant == tenant
+            and each.passage.document_id == document_id
+            and each.passage.number < claimed
+        ]
+        for key in doomed:
+            del staged[key]
+
+    def commit(self) -> str:
+        """Show what is staged; see `IndexWriter.commit`."""
+        if self._staged is not None:
+            self._committed = _Snapshot(self._staged, self._committed.number + 1)
+            self._staged = None
+        return self._committed.generation
+
+    def rollback(self) -> None:
+        """Forget what is staged; see `IndexWriter.rollback`."""
+        self._staged = None
+
+    def close(self) -> None:
+        """Forget what is staged; see `IndexWriter.close`."""
+        self.rollback()
+
+    def _changes(self) -> dict[str, _Indexed]:
+        if self._staged is None:
+            self._staged = dict(self._committed.passages)
+        return self._staged
+
+
+def _check(holds: bool, message: str) -> None:
+    if not holds:
+        raise ValueError(message)
+
+
+def _indexed(passage: Passage) -> _Indexed:
+    title, content = tuple(tokenize(passage.title)), tuple(tokenize(passage.text))
+    return _Indexed(
+        passage,
+        exact={"title": title, "content": content},
+        stems={"title": tuple(map(stem, title)), "content": tuple(map(stem, content))},
+    )
+
+
+# -- who may see what
+
+
+def _of_tenant(snapshot: _Snapshot, tenant: str) -> list[_Indexed]:
+    return [each for each in snapshot.passages.values() if each.passage.tenant == tenant]
+
+
+def _visible(snapshot: _Snapshot, visibility: Visibility) -> list[_Indexed]:
+    return [
+        each
+        for each in _of_tenant(snapshot, visibility.tenant)
+        if each.passage.document_id not in visibility.hidden_documents
+        and (each.passage.access is None or visibility.groups.intersection(each.passage.access))
+    ]
+
+
+# -- what matches
+
+
+def matches(tree: Node, indexed: _Indexed) -> bool:
+    """Return whether a passage belongs to the candidate set of `tree`."""
+    match tree:
+        case Word() | Phrase():
+            return any(_frequency(tree, indexed, name) > 0 for name in _fields(tree))
+        case And():
+            return all(matches(child, indexed) for child in tree.children)
+        case Or():
+            return any(matches(child, indexed) for child in tree.children)
+        case Not():
+            return not matches(tree.child, indexed)
+        case Boosted():
+            return matches(tree.child, indexed)
+
+
+def _frequency(leaf: Leaf, indexed: _Indexed, name: Field) -> int:
+    """Return at how many places of the field the leaf's tokens follow each other."""
+    wanted, held = _wanted(leaf), _words(leaf, indexed)[name]
+    if wanted[0] not in held:
+        return 0
+    return sum(held[at : at + len(wanted)] == wanted for at in range(len(held)))
+
+
+def _wanted(leaf: Leaf) -> tuple[str, ...]:
+    return tuple(map(stem, leaf.tokens)) if isinstance(leaf, Word) else leaf.tokens
+
+
+def _words(leaf: Leaf, indexed: _Indexed) -> Mapping[Field, tuple[str, ...]]:
+    return indexed.stems if isinstance(leaf, Word) else indexed.exact
+
+
+def _fields(leaf: Leaf) -> tuple[Field, ...]:
+    return FIELDS if leaf.field is None else (leaf.field,)
+
+
+def _count(tree: Node, visible: Sequence[_Indexed]) -> Count:
+    hits = sum(matches(tree, each) for each in visible)
+    return Count(hits, "eq", hits / len(visible) if visible else 0.0)
+
+
+def _distinct_leaves(tree: Node) -> Iterable[Leaf]:
+    return dict.fromkeys(_leaves(tree))
+
+
+def _leaves(tree: Node) -> list[Leaf]:
+    match tree:
+        case Word() | Phrase():
+            return [tree]
+        case And() | Or():
+            return [leaf for child in tree.children for leaf in _leaves(child)]
+        case Not() | Boosted():
+            return _leaves(tree.child)
+
+
+# -- how well
+
+
+class _Scorer:
+    """BM25 over the passages of one tenant, whoever may see them."""
+
+    def __init__(self, passages: Sequence[_Indexed]) -> None:
+        self._passages = passages
+        self._fields = {
+            name: FieldStatistics(len(passages), sum(len(each.exact[name]) for each in passages))
+            for name in FIELDS
+        }
+        self._idfs: dict[tuple[Leaf, Field], list[float]] = {}
+
+    def of(self, tree: Node, indexed: _Indexed) -> float:
+        """Return the score of a passage that matches `tree`."""
+        match tree:
+            case Word() | Phrase():
+                return _factor(tree.boost) * max(
+                    self._of_field(tree, indexed, name) for name in _fields(tree)
+                )
+            case And() | Or():
+                return sum(
+                    self.of(child, indexed) for child in tree.children if matches(child, indexed)
+                )
+            case Not():
+                return 0.0
+            case Boosted():
+                return _factor(tree.boost) * self.of(tree.child, indexed)
+
+    def _of_field(self, leaf: Leaf, indexed: _Indexed, name: Field) -> float:
+        frequency = _frequency(leaf, indexed, name)
+        if frequency == 0:
+            return 0.0
+        length = len(indexed.exact[name])
+        return score(frequency, length, self._idfs_of(leaf, name), self._fields[name])
+
+    def _idfs_of(self, leaf: Leaf, name: Field) -> list[float]:
+        if (leaf, name) not in self._idfs:
+            fields = [_words(leaf, each)[name] for each in self._passages]
+            self._idfs[leaf, name] = [
+                idf(len(fields), sum(term in held for held in fields)) for term in _wanted(leaf)
+            ]
+        return self._idfs[leaf, name]
+
+
+def _factor(boost: str | None) -> float:
+    return 1.0 if boost is None else float(boost)
