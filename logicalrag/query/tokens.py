@@ -12,6 +12,7 @@ once; engines receive tokens.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,6 +38,15 @@ _COMPOSED = regex.compile(r"(?s:.)[\p{M}\u1160-\u11ff]*", regex.V1)
 # Scripts written without spaces for which this rule has no word boundaries.
 _UNSUPPORTED = regex.compile(
     r"[[\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]&&[\p{L}]]", regex.V1
+)
+
+
+_NON_ASCII = re.compile("[^\x00-\x7f]+")
+_MAX_RUNS = 50_000
+# Marks, what takes no width, later letters of a Hangul syllable, ideographs (which split) and
+# surrogates.
+_CONTEXTUAL = regex.compile(
+    r"[\p{M}\p{Default_Ignorable_Code_Point}\u1160-\u11ff\p{sc=Han}\p{sc=Hiragana}\p{Cs}]", regex.V1
 )
 
 
@@ -70,6 +80,44 @@ def _replacement(character: str) -> str:
 _TABLE = _Table()
 
 
+class _NeedsContextError(Exception):
+    """A run of characters whose reading depends on what stands beside it."""
+
+
+class _Runs(dict[str, str]):
+    """Short cut for most texts that are not ASCII: what a run of such characters becomes.
+
+    It holds only runs that can be replaced before the rest of the preparation, because no
+    character of theirs composes, vanishes, splits, or can be part of a possessive but as its
+    apostrophe. The text is ASCII or nearly so afterwards, and what follows is fast.
+    """
+
+    def __missing__(self, run: str) -> str:
+        if len(self) >= _MAX_RUNS:
+            self.clear()
+        replacement = self[run] = "".join(map(self._one, run))
+        return replacement
+
+    def _one(self, character: str) -> str:
+        if character == "’":
+            return "'"
+        replacement = _TABLE[ord(character)]
+        if (
+            _CONTEXTUAL.match(character)
+            or replacement.startswith("s")
+            or not unicodedata.is_normalized("NFC", character)
+        ):
+            raise _NeedsContextError
+        return replacement
+
+
+_RUNS = _Runs()
+
+
+def _run_replacement(match: re.Match[str]) -> str:
+    return _RUNS[match.group()]
+
+
 def is_token_character(character: str) -> bool:
     """Return whether `character` (one code point) can stand inside a token."""
     return _TOKEN_CHARACTER.fullmatch(character) is not None
@@ -83,9 +131,12 @@ def has_unsupported_script(text: str) -> bool:
 def tokenize(text: str) -> list[str]:
     """Return the tokens of `text` in order; any text is accepted, in time linear in its length."""
     if not text.isascii():
-        text = _without_accents(unicodedata.normalize("NFC", _ZERO_WIDTH.sub("", text)))
-        if "’" in text:
-            text = _POSSESSIVE.sub("", text)
+        try:
+            text = _NON_ASCII.sub(_run_replacement, text)
+        except _NeedsContextError:
+            text = _without_accents(unicodedata.normalize("NFC", _ZERO_WIDTH.sub("", text)))
+            if "’" in text:
+                text = _POSSESSIVE.sub("", text)
     if "'" in text:
         text = _POSSESSIVE.sub("", text)
     translated = text.translate(_TABLE)
