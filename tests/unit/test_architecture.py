@@ -26,7 +26,7 @@ MAX_LINES = 500
 ENVIRONMENT_READER = "bootstrap.settings"
 ENGINES = ("reference", "embedded", "elastic")
 # What only bootstrap may choose from; everything else sees the module `protocol` beside them.
-CONCRETE = ("logicalrag.agent.planners", "logicalrag.agent.stores", "ingest.sqlite_ledger")
+CONCRETE = ("logicalrag.agent.planners", "ingest.sqlite_ledger")
 # Who may import a package that marks a tier. A package that is not named here is free.
 HOMES = {
     "tantivy": ("logicalrag.engines.embedded",),
@@ -145,7 +145,7 @@ def test_only_bootstrap_chooses() -> None:
     [
         ("cli.main", "from logicalrag.engines.embedded.engine import X", True),
         ("cli.main", "from logicalrag.engines import reference", True),
-        ("ingest.a", "def f():\n    import logicalrag.agent.stores.sqlite", True),
+        ("ingest.a", "def f():\n    import logicalrag.agent.planners.scripted", True),
         (
             "logicalrag.engines.embedded.a",
             "from logicalrag.engines.reference_tokens import t",
