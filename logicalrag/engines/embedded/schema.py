@@ -1,0 +1,186 @@
+"""What the tantivy index stores, and how a passage becomes a document of it and comes back.
+
+Analysis happens in Python, by the language's token rule and `analysis.stem`: a field's tokens
+arrive joined by spaces, and tantivy only splits them again. Each text is indexed twice, as stems
+(words) and as it is (quotes); the passage itself is stored as one JSON value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+
+import orjson
+import Stemmer
+import tantivy
+
+from logicalrag.engines.identity import document_key
+from logicalrag.engines.protocol import Passage
+from logicalrag.query.nodes import Field
+from logicalrag.query.tokens import tokenize
+
+PASSAGE_ID = "id"
+DOCUMENT_KEY = "document"
+DOCUMENT_HASH = "document_hash"
+NUMBER = "number"
+ACCESS = "access"
+ID_ORDER = "id_order"
+SOURCE = "source"
+STEMMED: dict[Field, str] = {"title": "title", "content": "content"}
+EXACT: dict[Field, str] = {"title": "title_exact", "content": "content_exact"}
+
+OPEN_TO_ALL = "*"
+"""The access term of a passage without an access list; no group's term equals it."""
+
+_SPLIT_AT_SPACES = "spaces"
+_MAX_REMEMBERED_STEMS = 200_000
+
+
+def build_schema() -> tantivy.Schema:
+    """Return the index's schema."""
+    builder = tantivy.SchemaBuilder()
+    for name in (PASSAGE_ID, DOCUMENT_KEY, ACCESS):
+        builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
+    for name in (*STEMMED.values(), *EXACT.values()):
+        builder.add_text_field(name, tokenizer_name=_SPLIT_AT_SPACES, index_option="position")
+    builder.add_unsigned_field(NUMBER, indexed=True)
+    builder.add_unsigned_field(ID_ORDER, fast=True)
+    builder.add_unsigned_field(DOCUMENT_HASH, indexed=True, fast=True)
+    builder.add_bytes_field(SOURCE, stored=True)
+    return builder.build()
+
+
+def open_index(folder: Path) -> tantivy.Index:
+    """Open an existing tenant index, ready to read and write; reloads only when told to."""
+    return _ready(tantivy.Index.open(str(folder)))
+
+
+def create_index(folder: Path | None) -> tantivy.Index:
+    """Make an empty index in an existing folder, or in memory; an index there is opened."""
+    return _ready(tantivy.Index(build_schema(), None if folder is None else str(folder)))
+
+
+def _ready(index: tantivy.Index) -> tantivy.Index:
+    # An opened index does not remember its tokenizers.
+    splitter = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
+    index.register_tokenizer(_SPLIT_AT_SPACES, splitter)
+    index.config_reader("manual")
+    return index
+
+
+def group_term(group: str) -> str:
+    """Return the access term of a group: of one length, and never `OPEN_TO_ALL`."""
+    return blake2b(group.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def id_order(passage_id: str) -> int:
+    """Return a number that sorts as the first 8 bytes of the id do: never against the id."""
+    return int.from_bytes(passage_id[:8].encode("utf-8")[:8].ljust(8, b"\0"), "big")
+
+
+def document_hash(key: str) -> int:
+    """Return 64 bits of a document key, which tell documents of one tenant apart in counts."""
+    return int.from_bytes(blake2b(key.encode("ascii"), digest_size=8).digest(), "big")
+
+
+class _Stems(dict[str, str]):
+    """Stems by word, filled as words are met, started afresh when they become too many."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stemmer = Stemmer.Stemmer("english", 0)
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= _MAX_REMEMBERED_STEMS:
+            self.clear()
+        stemmed: str = self._stemmer.stemWord(word)
+        self[word] = stemmed
+        return stemmed
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentBuilder:
+    """Builds tantivy documents from passages; for one thread."""
+
+    _stems: _Stems = field(default_factory=_Stems)
+
+    def build(self, key: str, passages: Iterable[Passage]) -> list[tantivy.Document]:
+        """Return the documents of passages that share one document key.
+
+        Raises:
+            ValueError: a text cannot be encoded; names the passage.
+        """
+        hashed = document_hash(key)
+        built = []
+        for passage in passages:
+            try:
+                built.append(self._one(key, hashed, passage))
+            except (UnicodeEncodeError, orjson.JSONEncodeError) as error:
+                raise ValueError(
+                    f"passage {passage.number} of document {passage.document_id!r} holds "
+                    "a lone surrogate, which no index can store; replace it before indexing"
+                ) from error
+        return built
+
+    def _one(self, key: str, hashed: int, passage: Passage) -> tantivy.Document:
+        document = tantivy.Document()
+        document.add_text(PASSAGE_ID, passage.id)
+        document.add_text(DOCUMENT_KEY, key)
+        document.add_unsigned(DOCUMENT_HASH, hashed)
+        document.add_unsigned(NUMBER, passage.number)
+        document.add_unsigned(ID_ORDER, id_order(passage.id))
+        if passage.access is None:
+            document.add_text(ACCESS, OPEN_TO_ALL)
+        else:
+            for group in passage.access:
+                document.add_text(ACCESS, group_term(group))
+        stem_of = self._stems.__getitem__
+        for exact, stemmed, text in (
+            (EXACT["title"], STEMMED["title"], passage.title),
+            (EXACT["content"], STEMMED["content"], passage.text),
+        ):
+            words = tokenize(text)
+            document.add_text(exact, " ".join(words))
+            document.add_text(stemmed, " ".join(map(stem_of, words)))
+        document.add_bytes(SOURCE, _encode(passage))
+        return document
+
+
+def key_of(passage: Passage) -> str:
+    """Return the key of the document that a passage belongs to."""
+    return document_key(passage.tenant, passage.document_id)
+
+
+def _encode(passage: Passage) -> bytes:
+    return orjson.dumps(
+        (
+            passage.id,
+            passage.document_id,
+            passage.number,
+            passage.title,
+            passage.text,
+            passage.start,
+            passage.end,
+            passage.access,
+        )
+    )
+
+
+def decode(document: tantivy.Document, tenant: str) -> Passage:
+    """Return the passage that a stored document holds, as it was put."""
+    id_, document_id, number, title, text, start, end, access = orjson.loads(
+        document.get_first(SOURCE)  # type: ignore[arg-type]
+    )
+    return Passage(
+        id_,
+        document_id,
+        number,
+        title,
+        text,
+        start,
+        end,
+        tenant,
+        None if access is None else tuple(access),
+    )
