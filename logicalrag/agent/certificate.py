@@ -1,0 +1,177 @@
+"""The abstention certificate: four or more ever weaker expressions, all exactly empty at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from logicalrag.agent.actions import Count, Search
+from logicalrag.agent.feedback import CountFeedback, SearchFeedback
+from logicalrag.agent.outcome import Certificate, CertifiedExpression
+from logicalrag.agent.state import SessionState
+from logicalrag.agent.tools import Tools
+from logicalrag.engines.analysis import stem
+from logicalrag.engines.protocol import Visibility
+from logicalrag.query.nodes import And, Node, Not, Word
+from logicalrag.query.parser import parse
+from logicalrag.query.printer import canonical
+from logicalrag.query.relaxation import weaker_than
+from logicalrag.query.tokens import token_spans
+from logicalrag.query.visitor import positive_leaves
+
+MIN_EXPRESSIONS = 4
+# A chain longer than this proves nothing more; the bound also keeps one count call enough.
+MAX_EXPRESSIONS = 8
+_MAX_CANDIDATES = 64
+_MAX_COUNTED = 32
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """An expression that had no hits in this session, for the need that stood then."""
+
+    need: str
+    expression: str
+    tree: Node
+
+
+def certify(state: SessionState, tools: Tools) -> Certificate | None:
+    """Return the certificate that the session's searches earned, or None.
+
+    The chain is taken from the trace in the order executed, for one evidence need; every count is
+    taken again in one call, so that all belong to one generation.
+
+    Raises:
+        EngineError: a count could not be had; this is neither a certificate nor its absence.
+    """
+    by_need: dict[str, list[_Candidate]] = {}
+    for candidate in _candidates(state):
+        by_need.setdefault(candidate.need, []).append(candidate)
+    for candidates in reversed(by_need.values()):  # the latest need is what the session ended on
+        if len(candidates) < MIN_EXPRESSIONS:
+            continue
+        chain = _chain(candidates[-_MAX_CANDIDATES:], state, tools)
+        if chain:
+            certificate = _recount(chain, state.visibility, tools)
+            if certificate is not None:
+                return certificate
+    return None
+
+
+def _candidates(state: SessionState) -> list[_Candidate]:
+    found: dict[tuple[str, Node], _Candidate] = {}
+    need = ""
+    for turn in state.turns:
+        action = turn.action
+        if not isinstance(action, Search | Count):
+            continue
+        need = action.evidence_needed or need
+        empty: list[str] = []
+        if isinstance(action, Search) and isinstance(turn.feedback, SearchFeedback):
+            if turn.feedback.hits == 0 and turn.feedback.relation == "eq":
+                empty.append(action.expression)
+        elif isinstance(turn.feedback, CountFeedback):
+            empty.extend(
+                count.expression
+                for count in turn.feedback.counts
+                if count.hits == 0 and count.relation == "eq"
+            )
+        for expression in empty:
+            parsed = parse(expression, action.default_operator)
+            # Without word rules for a script, a zero says nothing about the text.
+            if all(notice.code != "unsupported_script" for notice in parsed.notices):
+                found.setdefault((need, parsed.tree), _Candidate(need, expression, parsed.tree))
+    return list(found.values())
+
+
+def _chain(
+    candidates: list[_Candidate], state: SessionState, tools: Tools
+) -> list[_Candidate] | None:
+    """Return the longest chain of strictly weaker expressions whose ends share no dead word."""
+    size = len(candidates)
+    weaker = [
+        [
+            i < j
+            and weaker_than(candidates[j].tree, candidates[i].tree, stem)
+            and not weaker_than(candidates[i].tree, candidates[j].tree, stem)
+            for j in range(size)
+        ]
+        for i in range(size)
+    ]
+    words = [_words(candidate.tree) for candidate in candidates]
+    dead = _dead(set().union(*words), state.visibility, tools) - _question_names(state.question)
+    best: list[_Candidate] | None = None
+    for first in range(size):
+        # longest[j]: the longest chain from `first` to j, by indices.
+        longest: dict[int, list[int]] = {first: [first]}
+        for last in range(first + 1, size):
+            paths = [
+                longest[middle]
+                for middle in range(first, last)
+                if middle in longest and weaker[middle][last]
+            ]
+            if not paths:
+                continue
+            path = [*max(paths, key=len), last]
+            longest[last] = path
+            if len(path) < MIN_EXPRESSIONS or words[first] & words[last] & dead:
+                continue
+            if best is None or len(path) > len(best):
+                best = [candidates[index] for index in path]
+    if best is not None and len(best) > MAX_EXPRESSIONS:
+        best = [*best[: MAX_EXPRESSIONS - 1], best[-1]]  # weaker-than is transitive
+    return best
+
+
+def _words(tree: Node) -> frozenset[str]:
+    """Return the stems of the tree's positive words and quotes."""
+    return frozenset(stem(token) for leaf in positive_leaves(tree) for token in leaf.tokens)
+
+
+def _question_names(question: str) -> frozenset[str]:
+    """Return the stems of the question's words that begin with a capital or a digit."""
+    return frozenset(
+        stem(token.text) for token in token_spans(question) if not question[token.start].islower()
+    )
+
+
+def _dead(words: set[str], visibility: Visibility, tools: Tools) -> frozenset[str]:
+    """Return those stems that no visible passage holds."""
+    asked = sorted(words)
+    dead: set[str] = set()
+    for begin in range(0, len(asked), _MAX_COUNTED):
+        batch = asked[begin : begin + _MAX_COUNTED]
+        counts = tools.engine.count([Word((word,)) for word in batch], visibility).counts
+        dead.update(word for word, count in zip(batch, counts, strict=True) if not count.hits)
+    return frozenset(dead)
+
+
+def _recount(chain: list[_Candidate], visibility: Visibility, tools: Tools) -> Certificate | None:
+    trees = [candidate.tree for candidate in chain]
+    for _ in range(_ATTEMPTS):
+        pending = tools.pending()
+        counted = tools.engine.count(trees, visibility)
+        if any(count.hits or count.relation != "eq" for count in counted.counts):
+            return None
+        documents = [
+            tools.engine.documents_holding(positive, visibility) if positive else 0
+            for positive in map(_positive_conjuncts, trees)
+        ]
+        if tools.engine.stats(visibility).generation != counted.generation:
+            continue  # the index changed between the calls: everything is taken again
+        return Certificate(
+            evidence_needed=chain[0].need,
+            expressions=tuple(
+                CertifiedExpression(candidate.expression, canonical(candidate.tree), 0, held)
+                for candidate, held in zip(chain, documents, strict=True)
+            ),
+            generation=counted.generation,
+            visible=counted.visible,
+            pending=pending,
+        )
+    return None
+
+
+def _positive_conjuncts(tree: Node) -> list[Node]:
+    conjuncts = tree.children if isinstance(tree, And) else (tree,)
+    return [child for child in conjuncts if not isinstance(child, Not)]

@@ -1,0 +1,78 @@
+"""The part of a passage that a search shows: whole sentences around what matched."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from itertools import pairwise
+
+import regex
+
+from logicalrag.engines.analysis import stem
+from logicalrag.query.nodes import Node, Phrase
+from logicalrag.query.tokens import token_spans
+from logicalrag.query.visitor import positive_leaves
+
+# A sentence ends at its mark and white space, at an ideographic mark, or at a line's end. Errors
+# of this simple rule only move the edge of an excerpt.
+_SENTENCE_END = regex.compile(r"(?<=[.!?]['\")\]”’]?)\s+|(?<=[。！？])|\n+")
+
+
+def matched_forms(tree: Node) -> tuple[frozenset[str], frozenset[str]]:
+    """Return (stems, exact tokens) that positive words and quotes of `tree` ask for."""
+    stems: set[str] = set()
+    exact: set[str] = set()
+    for leaf in positive_leaves(tree):
+        if isinstance(leaf, Phrase):
+            exact.update(leaf.tokens)
+        else:
+            stems.update(stem(token) for token in leaf.tokens)
+    return frozenset(stems), frozenset(exact)
+
+
+def excerpt(text: str, stems: Set[str], exact: Set[str], limit: int) -> tuple[str, bool]:
+    """Return at most `limit` code points of `text` and whether that is all of it.
+
+    The excerpt is a run of whole sentences (a longer sentence is cut between words) with the
+    most distinct matches, then the most matches, then the earliest; its characters are those of
+    the source.
+    """
+    if len(text) <= limit:
+        return text, True
+    segments = _segments(text, limit)
+    matches: list[list[str]] = [[] for _ in segments]
+    place = 0
+    for token in token_spans(text):
+        while place < len(segments) - 1 and token.start >= segments[place][1]:
+            place += 1
+        if token.text in exact:
+            matches[place].append(token.text)
+        elif (stemmed := stem(token.text)) in stems:
+            matches[place].append(stemmed)
+    best: tuple[int, int, int] | None = None
+    first, last = 0, 0
+    for begin in range(len(segments)):
+        found: list[str] = []
+        for end in range(begin, len(segments)):
+            if segments[end][1] - segments[begin][0] > limit:
+                break
+            found.extend(matches[end])
+            # More text around equal matches is worth more than less.
+            rank = (len(set(found)), len(found), end - begin)
+            if best is None or rank > best:
+                best, first, last = rank, begin, end
+    return text[segments[first][0] : segments[last][1]].strip(), False
+
+
+def _segments(text: str, limit: int) -> list[tuple[int, int]]:
+    """Return consecutive (start, end) that cover `text`, each at most `limit` long."""
+    edges = [0, *(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]
+    segments: list[tuple[int, int]] = []
+    for sentence_start, end in pairwise(edges):
+        start = sentence_start
+        while end - start > limit:
+            cut = text.rfind(" ", start + 1, start + limit) + 1 or start + limit
+            segments.append((start, cut))
+            start = cut
+        if end > start:
+            segments.append((start, end))
+    return segments

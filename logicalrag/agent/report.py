@@ -1,0 +1,142 @@
+"""A finished session in the shape that every interface gives it: a contract."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+
+from logicalrag.agent.actions import Abstain, Answer, Count, Read, Search
+from logicalrag.agent.feedback import (
+    CountFeedback,
+    ErrorFeedback,
+    ReadFeedback,
+    SearchFeedback,
+)
+from logicalrag.agent.outcome import Abstained, Answered, Failed, LimitReached
+from logicalrag.agent.state import SessionState, Turn
+
+
+def session_report(state: SessionState) -> dict[str, Any]:
+    """Return how a session ended and all that led there.
+
+    Keys: ``outcome, answer, citations, unsupported, reason, detail, certificate, trace, usage,
+    planner``.
+    Every key is always there: ``answer`` is None and lists are empty where they do not apply.
+    ``reason`` says why there is no answer; ``detail`` is the planner's or the failure's sentence.
+    """
+    outcome = state.outcome
+    report: dict[str, Any] = {
+        "outcome": None if outcome is None else outcome.kind,
+        "answer": None,
+        "citations": [],
+        "unsupported": [],
+        "reason": None,
+        "detail": None,
+        "certificate": None,
+        "trace": [turn_report(turn) for turn in state.turns],
+        "usage": usage_report(state),
+        "planner": state.planner,
+    }
+    if isinstance(outcome, Answered):
+        report["answer"] = outcome.text
+        report["citations"] = [
+            {
+                "id": citation.passage_id,
+                "document_id": citation.document_id,
+                "title": citation.title,
+                "text": citation.text,
+            }
+            for citation in outcome.citations
+        ]
+        report["unsupported"] = [_data(claim) for claim in outcome.unsupported]
+    elif isinstance(outcome, Abstained):
+        report["reason"] = outcome.reason
+        report["detail"] = outcome.detail
+        report["certificate"] = outcome.certificate and _data(outcome.certificate)
+    elif isinstance(outcome, LimitReached):
+        report["reason"] = outcome.limit
+    elif isinstance(outcome, Failed):
+        report["reason"] = outcome.code
+        report["detail"] = outcome.message
+    return report
+
+
+def turn_report(turn: Turn) -> dict[str, Any]:
+    """Return ``turn, action, expression, canonical, hits, shown`` and what else the turn gave.
+
+    ``shown`` lists document ids. A count has its expressions in ``counts``, each
+    ``{expression, canonical, hits}`` or with ``error``.
+    """
+    action, feedback = turn.action, turn.feedback
+    entry: dict[str, Any] = {
+        "turn": turn.number,
+        "action": None if action is None else action.kind,
+        "expression": action.expression if isinstance(action, Search) else None,
+        "canonical": None,
+        "hits": None,
+        "shown": [],
+    }
+    if isinstance(action, Search | Count) and action.evidence_needed:
+        entry["evidence_needed"] = action.evidence_needed
+    if isinstance(action, Read):
+        entry["passage_ids"] = list(action.passage_ids)
+    if isinstance(action, Abstain):
+        entry["reason"] = action.reason
+    if isinstance(action, Answer):
+        entry["cited"] = list(action.cited)
+    if isinstance(feedback, SearchFeedback):
+        entry |= {
+            "canonical": feedback.canonical,
+            "hits": feedback.hits,
+            "relation": feedback.relation,
+            "fraction": feedback.fraction,
+            "notices": [remark.code for remark in feedback.notices],
+            "shown": [passage.document_id for passage in feedback.results],
+            "too_broad": feedback.too_broad,
+            "leave_one_out": [_data(part) for part in feedback.leave_one_out],
+            "dead_words": [_data(dead) for dead in feedback.dead_words],
+        }
+    elif isinstance(feedback, CountFeedback):
+        entry["counts"] = [
+            {"expression": count.expression, "error": count.error.code}
+            if count.error
+            else {
+                "expression": count.expression,
+                "canonical": count.canonical,
+                "hits": count.hits,
+            }
+            for count in feedback.counts
+        ]
+    elif isinstance(feedback, ReadFeedback):
+        entry["shown"] = [passage.document_id for passage in feedback.passages]
+        entry["already_read"] = list(feedback.already_read)
+    elif isinstance(feedback, ErrorFeedback):
+        entry["error"] = {"code": feedback.code, "message": feedback.message}
+    return entry
+
+
+def usage_report(state: SessionState) -> dict[str, Any]:
+    """Return what the session used: turns, searching turns, expressions, passages shown.
+
+    Tokens and cost are None where no model took part.
+    """
+    expressions = sum(
+        1 if isinstance(turn.action, Search) else len(turn.action.expressions)
+        for turn in state.turns
+        if isinstance(turn.action, Search | Count)
+    )
+    return {
+        "turns": len(state.turns),
+        "searching_turns": state.searching_turns,
+        "expressions": expressions,
+        "passages_shown": len(state.shown()),
+        "input_tokens": None,
+        "output_tokens": None,
+        "cost": None,
+    }
+
+
+def _data(value: object) -> Any:
+    """Return a dataclass of this package as dictionaries and lists."""
+    return to_jsonable_python(value)

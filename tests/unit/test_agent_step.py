@@ -1,0 +1,344 @@
+"""The rules of a session, each shown by a scripted planner over the reference engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from logicalrag.agent.actions import Abstain, Answer, Count, Read, Reply, Search
+from logicalrag.agent.feedback import (
+    CountFeedback,
+    ErrorFeedback,
+    ReadFeedback,
+    SearchFeedback,
+)
+from logicalrag.agent.limits import Limits
+from logicalrag.agent.outcome import Abstained, Answered, Failed, LimitReached
+from logicalrag.agent.planners.scripted import ScriptedPlanner
+from logicalrag.agent.session import start
+from logicalrag.agent.state import SessionState, StateError, dump_state, load_state
+from logicalrag.agent.step import step
+from logicalrag.agent.tools import Tools
+from logicalrag.engines.errors import EngineError
+from logicalrag.engines.protocol import CountResult, Visibility
+from logicalrag.engines.reference import ReferenceEngine
+from logicalrag.query.nodes import Node
+from tests.unit.sessions import OPERAS, cite, engine_over, session
+
+NEED = "where the opera was first performed"
+FIRST = Search('"Ottone in villa"', evidence_needed=NEED)
+
+
+def feedback_of(state: SessionState, turn: int) -> Any:
+    return state.turns[turn - 1].feedback
+
+
+def test_an_answer_cites_what_was_shown_and_keeps_its_text() -> None:
+    state = session([FIRST, Answer("It was first performed in Vicenza.", (cite("ottone"),))])
+    assert isinstance(state.outcome, Answered)
+    (citation,) = state.outcome.citations
+    assert (citation.document_id, citation.title) == ("ottone", "Ottone in villa")
+    assert citation.text == OPERAS[0][2]
+    assert state.outcome.unsupported == ()
+
+
+def test_a_search_shows_counts_canonical_form_and_passages() -> None:
+    state = session([Search("opera NOT handel", evidence_needed=NEED), Abstain("enough")])
+    found = feedback_of(state, 1)
+    assert isinstance(found, SearchFeedback)
+    assert (found.hits, found.relation, found.visible) == (2, "eq", 3)
+    assert found.fraction == pytest.approx(2 / 3)
+    assert found.canonical == "opera AND NOT handel"
+    assert {shown.document_id for shown in found.results} == {"ottone", "orlando"}
+
+
+def test_the_first_search_must_state_the_evidence_needed() -> None:
+    state = session([Search("opera"), FIRST, Search("opera"), Abstain("")])
+    refused = feedback_of(state, 1)
+    assert isinstance(refused, ErrorFeedback)
+    assert refused.code == "evidence_needed_missing"
+    assert isinstance(feedback_of(state, 3), SearchFeedback), "the need stated before still stands"
+    assert state.searching_turns == 2, "what executed nothing is no searching turn"
+
+
+def test_a_malformed_expression_is_a_feedback_turn_with_the_structured_error() -> None:
+    state = session([Search("alpha AND", evidence_needed=NEED), FIRST, Abstain("")])
+    error = feedback_of(state, 1)
+    assert isinstance(error, ErrorFeedback)
+    assert (error.code, error.position) == ("missing_operand", 9)
+    assert "^" in error.rendered
+    assert isinstance(feedback_of(state, 2), SearchFeedback)
+
+
+@pytest.mark.parametrize(
+    ("actions", "code"),
+    [
+        ((), "no_action"),
+        (({"kind": "search", "expression": "a"}, {"kind": "abstain", "reason": ""}),
+         "multiple_actions"),
+        (({"kind": "launch"},), "unknown_action"),
+        (({"expression": "a"},), "unknown_action"),
+        ((17,), "unknown_action"),
+        (({"kind": ["search"]},), "unknown_action"),
+        (({"kind": "search"},), "bad_arguments"),
+        (({"kind": "search", "expression": "a", "max_results": "5"},), "bad_arguments"),
+        (({"kind": "search", "expression": "a", "max_results": 21},), "bad_arguments"),
+        (({"kind": "search", "expression": None},), "bad_arguments"),
+        (({"kind": "count", "expressions": []},), "bad_arguments"),
+        (({"kind": "count", "expressions": ["a"] * 33},), "bad_arguments"),
+        (({"kind": "read", "passage_ids": ["p"], "neighbours": -1},), "bad_arguments"),
+        (({"kind": "answer", "text": "x", "cited": "p"},), "bad_arguments"),
+        (({"kind": "answer", "text": "", "cited": []},), "bad_arguments"),
+        (({"kind": "abstain", "reason": "x", "then": "y"},), "bad_arguments"),
+    ],
+)  # fmt: skip
+def test_a_malformed_action_is_a_feedback_turn_and_executes_nothing(
+    actions: tuple[Any, ...], code: str
+) -> None:
+    engine = _Untouchable()
+    planner = ScriptedPlanner([Reply(actions)])
+    state = step(start("?", planner), Tools(engine), planner)
+    assert isinstance(state.turns[0].feedback, ErrorFeedback)
+    assert state.turns[0].feedback.code == code
+    assert state.turns[0].action is None
+    assert state.outcome is None
+
+
+class _Untouchable(ReferenceEngine):
+    """An engine that must not be called."""
+
+    def search(self, *_: Any, **__: Any) -> Any:
+        raise AssertionError("nothing may be executed")
+
+    count = read = search
+
+
+def test_after_the_last_searching_turn_only_an_answer_or_an_abstention_may_follow() -> None:
+    limits = Limits(searching_turns=2)
+    searched = [FIRST, Search("opera")]
+    answered = session([*searched, Answer("Vicenza.", (cite("ottone"),))], limits=limits)
+    assert isinstance(answered.outcome, Answered)
+    went_on = session([*searched, Search("vivaldi")], limits=limits)
+    assert went_on.outcome == LimitReached("searching_turns")
+    assert len(went_on.turns) == 3
+    babbled = session([*searched, Reply(())], limits=limits)
+    assert babbled.outcome == LimitReached("searching_turns")
+
+
+def test_eight_searching_turns_are_the_default() -> None:
+    counts = [Count(("opera",))] * 4
+    reads = [Read((cite("alcina"),))] * 3
+    state = session([FIRST, *counts, *reads, Search("opera")])
+    assert state.outcome == LimitReached("searching_turns")
+    assert state.searching_turns == 8
+
+
+def test_malformed_replies_end_at_the_limit_on_turns() -> None:
+    state = session([Reply(())] * 20, limits=Limits(turns=5))
+    assert state.outcome == LimitReached("turns")
+    assert sum(isinstance(turn.feedback, ErrorFeedback) for turn in state.turns) == 5
+
+
+def test_an_answer_that_cites_unseen_passages_gets_one_turn_then_abstains() -> None:
+    unseen = Answer("In Vicenza.", (cite("ottone"), cite("alcina")))
+    state = session([FIRST, unseen, unseen])
+    warned = feedback_of(state, 2)
+    assert isinstance(warned, ErrorFeedback)
+    assert warned.code == "unseen_citation"
+    assert cite("alcina") in warned.message
+    assert state.outcome == Abstained("unseen_citation", "", None)
+    mended = session([FIRST, unseen, Answer("In Vicenza.", (cite("ottone"),))])
+    assert isinstance(mended.outcome, Answered)
+
+
+def test_an_answer_without_citations_is_refused_alike() -> None:
+    state = session([FIRST, Answer("In Vicenza.", ()), Answer("In Vicenza.", ())])
+    assert state.outcome == Abstained("unseen_citation", "", None)
+
+
+def test_the_one_turn_for_a_bad_citation_is_given_after_the_last_search_too() -> None:
+    limits = Limits(searching_turns=1)
+    state = session(
+        [FIRST, Answer("Vicenza.", ("nowhere",)), Answer("Vicenza.", (cite("ottone"),))],
+        limits=limits,
+    )
+    assert isinstance(state.outcome, Answered)
+
+
+def test_a_count_gives_counts_and_errors_in_their_places_and_no_passage() -> None:
+    expressions = ("opera", "title:", "vivaldi AND handel", "opera and")
+    state = session([Count(expressions, evidence_needed=NEED), Abstain("")])
+    counted = feedback_of(state, 1)
+    assert isinstance(counted, CountFeedback)
+    assert [count.hits for count in counted.counts] == [3, None, 0, 3]
+    assert [count.error and count.error.code for count in counted.counts] == [
+        None, "missing_operand", None, None,
+    ]  # fmt: skip
+    assert [remark.code for remark in counted.counts[3].notices] == ["lowercase_operator"]
+    assert state.shown() == {}
+
+
+def test_reading_again_costs_one_line_and_unknown_ids_are_named() -> None:
+    long = [("long", "Long", "First sentence. " * 100)]
+    engine = engine_over([*OPERAS, *long])
+    state = session(
+        [
+            Search("first", evidence_needed=NEED, max_results=10),
+            Read((cite("long"), cite("ottone"), "nowhere")),
+            Read((cite("long"),)),
+            Abstain(""),
+        ],
+        engine=engine,
+    )
+    first = feedback_of(state, 2)
+    assert isinstance(first, ReadFeedback)
+    assert [shown.document_id for shown in first.passages] == ["long"]
+    assert first.passages[0].text == long[0][2]
+    assert first.already_read == (cite("ottone"),), "the search had shown all of it"
+    assert first.unknown == ("nowhere",)
+    again = feedback_of(state, 3)
+    assert again == ReadFeedback((), (cite("long"),))
+
+
+def test_a_search_shows_at_most_600_characters_of_a_passage_around_what_matched() -> None:
+    filler = "Nothing of note happened in this year. " * 40
+    text = filler + "The keeper of the lighthouse was Ida Lewis. " + filler
+    state = session(
+        [Search("keeper lighthouse", evidence_needed=NEED), Abstain("")],
+        engine=engine_over([("long", "Lime Rock", text)]),
+    )
+    (shown,) = feedback_of(state, 1).results
+    assert not shown.whole
+    assert len(shown.text) <= 600
+    assert "The keeper of the lighthouse was Ida Lewis." in shown.text
+    assert shown.text in text
+
+
+def _many(common: str, rare: str) -> ReferenceEngine:
+    """120 documents that all hold `common`, two of which hold `rare`."""
+    return engine_over(
+        (f"d{n}", f"Paper {n}", common + (f" {rare}" if n < 2 else "")) for n in range(120)
+    )
+
+
+def test_a_search_for_more_than_half_of_everything_is_refused_with_the_counts() -> None:
+    state = session(
+        [Search("report OR annual", evidence_needed=NEED), Abstain("")],
+        engine=_many("annual report", "penguin"),
+    )
+    refused = feedback_of(state, 1)
+    assert refused.too_broad
+    assert (refused.hits, refused.visible, refused.results) == (120, 120, ())
+    assert {part.canonical: part.hits for part in refused.clauses} == {"annual": 120, "report": 120}
+    assert state.searching_turns == 1
+
+
+def test_a_selective_clause_makes_a_broad_search_acceptable() -> None:
+    state = session(
+        [Search("report OR penguin", evidence_needed=NEED, max_results=2), Abstain("")],
+        engine=_many("annual report", "penguin"),
+    )
+    found = feedback_of(state, 1)
+    assert not found.too_broad
+    assert {shown.document_id for shown in found.results} == {"d0", "d1"}
+
+
+def test_a_negated_clause_does_not_make_a_broad_search_acceptable() -> None:
+    state = session(
+        [Search("NOT penguin", evidence_needed=NEED), Abstain("")],
+        engine=_many("annual report", "penguin"),
+    )
+    assert feedback_of(state, 1).too_broad
+
+
+def test_nothing_is_too_broad_below_a_hundred_passages() -> None:
+    state = session([Search("opera", evidence_needed=NEED), Abstain("")])
+    assert not feedback_of(state, 1).too_broad
+    assert len(feedback_of(state, 1).results) == 3
+
+
+def test_zero_hits_say_what_each_clause_costs_and_what_is_spelt_alike() -> None:
+    state = session([Search("vivaldi AND vicenca AND opera", evidence_needed=NEED), Abstain("")])
+    empty = feedback_of(state, 1)
+    assert empty.hits == 0
+    assert {part.canonical: part.hits for part in empty.leave_one_out} == {
+        "vivaldi": 0, "vicenca": 2, "opera": 0,
+    }  # fmt: skip
+    (dead,) = empty.dead_words
+    assert dead.word == "vicenca"
+    assert dead.nearest[0].canonical == "vicenza"
+    assert dead.nearest[0].hits == 1
+
+
+def test_hidden_documents_are_absent_from_every_feedback() -> None:
+    state = session(
+        [
+            Search("vicenza OR villas", evidence_needed=NEED),
+            Read((cite("ottone"),)),
+            Count(("opera",)),
+            Abstain(""),
+        ],
+        visibility=Visibility(hidden_documents=frozenset({"ottone"})),
+    )
+    searched = feedback_of(state, 1)
+    assert (searched.hits, searched.visible, searched.results) == (0, 2, ())
+    assert all(word.nearest == () for word in searched.dead_words)
+    assert feedback_of(state, 2) == ReadFeedback((), (), (cite("ottone"),))
+    assert feedback_of(state, 3).counts[0].hits == 2
+
+
+def test_a_failing_engine_is_an_error_and_never_a_zero() -> None:
+    class Failing(ReferenceEngine):
+        def count(self, trees: Sequence[Node], visibility: Visibility) -> CountResult:  # noqa: ARG002
+            raise EngineError("The index cannot be read.", retryable=True)
+
+    planner = ScriptedPlanner([Count(("opera",), evidence_needed=NEED)])
+    state = start("?", planner)
+    with pytest.raises(EngineError):
+        step(state, Tools(Failing()), planner)
+    ended = session([Count(("opera",), evidence_needed=NEED)], engine=Failing())
+    assert ended.outcome == Failed("engine_error", "The index cannot be read.")
+    assert ended.turns == ()
+
+
+def test_a_script_that_ends_too_early_is_an_error_of_the_planner() -> None:
+    state = session([FIRST])
+    assert state.outcome == Failed("planner_error", "The script ends after 1 replies.")
+
+
+def test_a_finished_session_stays_as_it_is() -> None:
+    state = session([Abstain("no")])
+    planner = ScriptedPlanner([])
+    assert step(state, Tools(engine_over()), planner) is state
+
+
+def test_a_session_can_be_stored_and_continued_after_every_turn() -> None:
+    planner = ScriptedPlanner(
+        [
+            FIRST,
+            Count(("opera", "title:")),
+            Reply(()),
+            Read((cite("alcina"),)),
+            Answer("In Vicenza on 17 May 1713.", (cite("ottone"),)),
+        ]
+    )
+    state = start("Where?", planner, Visibility(groups=frozenset({"staff"})))
+    stored = dump_state(state)
+    while (current := load_state(stored)).outcome is None:
+        stored = dump_state(step(current, Tools(engine_over()), planner))
+    straight = start("Where?", planner, Visibility(groups=frozenset({"staff"})))
+    while straight.outcome is None:
+        straight = step(straight, Tools(engine_over()), planner)
+    assert current.turns == straight.turns
+    assert current.outcome == straight.outcome
+    assert isinstance(current.outcome, Answered)
+
+
+def test_a_stored_session_of_another_shape_is_refused_with_a_sentence() -> None:
+    with pytest.raises(StateError, match="cannot be read"):
+        load_state(b'{"question": 3}')
+    newer = dump_state(session([Abstain("")])).replace(b'"schema":1', b'"schema":2')
+    with pytest.raises(StateError, match="version 2; this program reads up to 1"):
+        load_state(newer)
