@@ -1,0 +1,1 @@
+"""The `logicalrag` command: one module per command, output apart from work."""

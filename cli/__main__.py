@@ -1,0 +1,5 @@
+"""``python -m cli``: the same as the command `logicalrag`."""
+
+from cli.main import run
+
+run()

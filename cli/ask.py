@@ -1,0 +1,99 @@
+"""`logicalrag ask`: let the agent search until it can answer or must abstain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import BaseModel, ConfigDict, Field
+
+from bootstrap.embedded import open_session
+from bootstrap.settings import read_settings
+from cli import options
+from cli.batch import answer_lines
+from cli.console import EXIT_ABSTAINED, EXIT_BAD_INPUT, EXIT_FAILED, EXIT_LIMIT, fail, print_json
+from cli.trace import show_outcome, show_question, show_turn
+from logicalrag.agent.report import session_report
+from logicalrag.agent.state import SessionState
+
+EXIT_CODES = {
+    "answered": 0,
+    "abstained": EXIT_ABSTAINED,
+    "limit": EXIT_LIMIT,
+    "error": EXIT_FAILED,
+}
+
+EXAMPLES = """
+Exit codes: 0 answered, 3 abstained, 4 a limit was reached, 1 failed, 2 bad input.
+
+Examples:
+
+  logicalrag ask "Which opera by Vivaldi was first performed in Vicenza?"
+
+  logicalrag ask --json "Who wrote RFC 2119?" | jq .citations
+
+  logicalrag ask --batch questions.jsonl > answers.jsonl
+"""
+
+
+class QuestionLine(BaseModel):
+    """One line of a batch; `exclude_ids` are documents that do not exist for this question."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: str | int | None = None
+    question: Annotated[str, Field(min_length=1)]
+    exclude_ids: Annotated[list[str], Field(max_length=10_000)] = []
+
+
+def ask(
+    question: Annotated[
+        str | None, typer.Argument(help="A question in plain words.", show_default=False)
+    ] = None,
+    batch: options.Batch = None,
+    index: options.Index = None,
+    planner: Annotated[
+        str | None, typer.Option(help="Who decides: offline or scripted.  [default: offline]")
+    ] = None,
+    script: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Actions to replay, one JSON object a line (scripted)."),
+    ] = None,
+    tenant: options.Tenant = None,
+    group: options.Groups = None,
+    json: options.Json = False,
+) -> None:
+    """Answer a question from the indexed documents, with citations, or abstain."""
+    if (question is None) == (batch is None):
+        fail("give one question, or --batch FILE; see logicalrag ask --help", EXIT_BAD_INPUT)
+    if question is not None and not question.strip():
+        fail("the question is empty", EXIT_BAD_INPUT)
+    settings = read_settings(
+        index=index,
+        planner=planner,
+        tenant=tenant,
+        groups=frozenset(group) if group else None,
+    )
+    with open_session(settings, script) as session:
+
+        def answer(line: QuestionLine) -> dict[str, Any]:
+            hidden = frozenset(line.exclude_ids)
+            report = session_report(session.ask(line.question, hidden_documents=hidden))
+            return {"id": line.id, "question": line.question, **report}
+
+        if batch is not None:
+            raise typer.Exit(answer_lines(batch, QuestionLine, answer))
+        assert question is not None  # noqa: S101 - exactly one of the two was given
+        if json:
+            state = session.ask(question)
+            print_json(session_report(state))
+        else:
+            show_question(question, session.planner_label)
+            state = session.ask(question, on_turn=_show_last)
+            show_outcome(state)
+    raise typer.Exit(EXIT_CODES[state.outcome.kind] if state.outcome else EXIT_FAILED)
+
+
+def _show_last(state: SessionState) -> None:
+    show_turn(state.turns[-1])

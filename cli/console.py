@@ -1,0 +1,46 @@
+"""How the command talks: results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NoReturn
+
+import orjson
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+EXIT_FAILED = 1
+EXIT_BAD_INPUT = 2
+EXIT_ABSTAINED = 3
+EXIT_LIMIT = 4
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """Print `value` as one JSON line, at once, so that a reader of a pipe gets it now."""
+    # What is no Unicode text (a lone surrogate in a question) must not end the run.
+    try:
+        line = orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        line = orjson.dumps(_clean(value))
+    sys.stdout.write(line.decode() + "\n")
+    sys.stdout.flush()
+
+
+def fail(message: str, code: int = EXIT_FAILED) -> NoReturn:
+    """Print one sentence on standard error and end with `code`."""
+    err.print(f"[bold red]error:[/] {escape(message)}")
+    raise typer.Exit(code)
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_clean(key): _clean(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(item) for item in value]
+    return value

@@ -1,0 +1,198 @@
+"""`logicalrag ingest` and `logicalrag delete`: documents into the index, and out of it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.progress import Progress as ProgressBar
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from bootstrap.embedded import ingest_settings, open_writer, reader_settings
+from bootstrap.settings import read_settings
+from cli import options
+from cli.console import EXIT_BAD_INPUT, EXIT_FAILED, err, fail, out, print_json
+from ingest.deletion import Deletion
+from ingest.deletion import delete as delete_documents
+from ingest.documents import Reject, Skipped
+from ingest.pipeline import ingest as ingest_documents
+from ingest.readers.folder import STANDARD_INPUT, read_paths
+from ingest.report import IngestReport, Progress
+
+EXAMPLES = """
+Reads .jsonl, .txt, .md, .html and .csv; a line of JSONL is {"id": …, "title": …, "text": …}.
+Run again, it skips what has not changed; killed, it goes on where it was.
+
+Examples:
+
+  logicalrag ingest notes/ papers/*.md
+
+  logicalrag ingest passages.jsonl --chunk-mode passage --index big/
+
+  zcat dump.jsonl.gz | logicalrag ingest -
+"""
+DELETE_EXAMPLES = """
+Examples:
+
+  logicalrag delete notes/old.md
+
+  logicalrag delete paper-17 paper-18 --index big/
+"""
+_PLAIN_SECONDS = 5.0
+_SHOWN_REJECTS = 20
+
+
+def ingest(
+    paths: Annotated[
+        list[str], typer.Argument(help="Folders, files, patterns, or - for standard input.")
+    ],
+    index: options.Index = None,
+    chunk_mode: Annotated[
+        str | None, typer.Option(help="chunks, or passage to keep each document whole.")
+    ] = None,
+    chunk_size: Annotated[
+        int | None, typer.Option(help="Units of a chunk at most.  [default: 1000]")
+    ] = None,
+    chunk_overlap: Annotated[
+        int | None, typer.Option(help="Units repeated from the chunk before.  [default: 0]")
+    ] = None,
+    chunk_unit: Annotated[
+        str | None, typer.Option(help="tokens, sentences or characters.  [default: tokens]")
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="Of text without a byte-order mark; found out otherwise.")
+    ] = None,
+    tenant: options.Tenant = None,
+    json: options.Json = False,
+) -> None:
+    """Index documents: add new ones, replace changed ones, skip the rest."""
+    settings = read_settings(
+        index=index,
+        chunk_mode=chunk_mode,
+        chunk_size=chunk_size,
+        chunk_overlap=chunk_overlap,
+        chunk_unit=chunk_unit,
+        encoding=encoding,
+        tenant=tenant,
+    )
+    rejects = _Rejects()
+    skipped: list[Skipped] = []
+    with open_writer(settings, create=True) as (writer, ledger), _progress() as show:
+        report = ingest_documents(
+            read_paths(
+                paths,
+                reader_settings(settings),
+                standard_input=sys.stdin.buffer if STANDARD_INPUT in paths else None,  # type: ignore[arg-type]
+                on_skip=skipped.append,
+            ),
+            writer,
+            ledger,
+            ingest_settings(settings),
+            show,
+            on_reject=rejects.add,
+        )
+    rejects.finish(report.failed)
+    _say_skipped(skipped)
+    _conclude(report, json)
+
+
+def delete(
+    document_ids: Annotated[list[str], typer.Argument(help="Ids of documents, as ingested.")],
+    index: options.Index = None,
+    tenant: options.Tenant = None,
+    json: options.Json = False,
+) -> None:
+    """Remove documents from the index, by id."""
+    settings = read_settings(index=index, tenant=tenant)
+    with open_writer(settings, create=False) as (writer, ledger):
+        report = delete_documents(
+            (Deletion(identity, settings.tenant) for identity in document_ids), writer, ledger
+        )
+    for reject in report.rejects:
+        err.print(escape(str(reject)))
+    _conclude(report, json)
+
+
+class _Rejects:
+    """Prints the first failures at once; the rest are counted only."""
+
+    def __init__(self) -> None:
+        self._printed = 0
+
+    def add(self, reject: Reject) -> None:
+        if self._printed < _SHOWN_REJECTS:
+            err.print(f"[red]failed[/] {escape(str(reject))}")
+            self._printed += 1
+
+    def finish(self, failed: int) -> None:
+        if failed > self._printed:
+            err.print(f"[red]failed[/] … and {failed - self._printed} more")
+
+
+def _say_skipped(skipped: list[Skipped]) -> None:
+    if skipped:
+        names = ", ".join(skip.place for skip in skipped[:3])
+        more = ", …" if len(skipped) > 3 else ""
+        err.print(f"passed over {len(skipped)} files or folders: {names}{more}", markup=False)
+
+
+def _conclude(report: IngestReport, json: bool) -> None:
+    if json:
+        counts = asdict(report)
+        counts["rejects"] = [asdict(reject) for reject in report.rejects]
+        print_json(counts)
+    else:
+        counted = {
+            "added": report.added,
+            "changed": report.changed,
+            "unchanged": report.unchanged,
+            "failed": report.failed,
+            "sanitised": report.sanitised,
+        }
+        rare = {
+            "deleted": report.deleted,
+            "outdated": report.outdated,
+            "pending": report.pending,
+        }
+        counted |= {name: count for name, count in rare.items() if count}
+        out.print(
+            ", ".join(f"{count} {name}" for name, count in counted.items())
+            + f"; {report.passages} passages written"
+        )
+    if not report.ok:
+        raise typer.Exit(EXIT_FAILED)
+    if report.documents == 0:
+        fail("nothing to index: no document was found in what was given", EXIT_BAD_INPUT)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Progress], None]]:
+    """Yield what shows progress: a live line on a terminal, a plain line now and then in a pipe."""
+    if err.is_terminal:
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.completed} documents, {task.fields[passages]} passages"),
+            TimeElapsedColumn(),
+            TextColumn("[dim]{task.fields[place]}"),
+        )
+        with ProgressBar(*columns, console=err, transient=True) as bar:
+            task = bar.add_task("", total=None, passages=0, place="")
+            yield lambda now: bar.update(
+                task, completed=now.documents, passages=now.passages, place=escape(now.place)
+            )
+        return
+    said = time.monotonic()
+
+    def say(now: Progress) -> None:
+        nonlocal said
+        if time.monotonic() - said >= _PLAIN_SECONDS:
+            said = time.monotonic()
+            err.print(f"{now.documents} documents, {now.passages} passages", markup=False)
+
+    yield say

@@ -1,0 +1,146 @@
+"""`logicalrag search`: execute expressions and show counts and passages."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from pydantic import BaseModel, ConfigDict, Field
+from rich.markup import escape
+from rich.tree import Tree
+
+from bootstrap.embedded import open_engine
+from bootstrap.settings import read_settings
+from cli import options
+from cli.batch import answer_lines
+from cli.console import EXIT_BAD_INPUT, err, fail, out, print_json
+from logicalrag.agent.excerpts import excerpt, matched_forms
+from logicalrag.engines.protocol import SearchEngine, SearchResult, Visibility
+from logicalrag.engines.report import error_report, search_report
+from logicalrag.query.errors import ExpressionError
+from logicalrag.query.nodes import And, Boosted, Node, Not, Or
+from logicalrag.query.parser import Parsed, parse
+from logicalrag.query.printer import canonical
+
+MAX_RESULTS = 1000
+
+EXAMPLES = """
+Examples:
+
+  logicalrag search 'vivaldi AND "Ottone in villa"'
+
+  logicalrag search 'opera NOT (handel OR title:alcina)' --explain
+
+  logicalrag search --batch expressions.jsonl > counts.jsonl
+"""
+
+
+class SearchLine(BaseModel):
+    """One line of a batch."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    expression: str
+    default_operator: str = "OR"
+    max_results: Annotated[int, Field(ge=0, le=MAX_RESULTS)] = 5
+
+
+def search(
+    expression: Annotated[
+        str | None, typer.Argument(help="A search expression.", show_default=False)
+    ] = None,
+    max_results: Annotated[
+        int, typer.Option("--max-results", "-n", min=0, max=MAX_RESULTS, help="Passages to show.")
+    ] = 5,
+    default_operator: Annotated[
+        str, typer.Option(help="What joins clauses side by side: OR or AND.")
+    ] = "OR",
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the tree, the canonical form, clause counts.")
+    ] = False,
+    batch: options.Batch = None,
+    index: options.Index = None,
+    tenant: options.Tenant = None,
+    group: options.Groups = None,
+    json: options.Json = False,
+) -> None:
+    """Execute a Boolean expression exactly; show its hit count and the best passages."""
+    if (expression is None) == (batch is None):
+        fail("give one expression, or --batch FILE; see logicalrag search --help", EXIT_BAD_INPUT)
+    settings = read_settings(index=index, tenant=tenant, groups=frozenset(group) if group else None)
+    visibility = Visibility(settings.tenant, settings.groups)
+    with open_engine(settings) as engine:
+        if batch is not None:
+            raise typer.Exit(
+                answer_lines(batch, SearchLine, lambda line: _line_report(line, engine, visibility))
+            )
+        assert expression is not None  # noqa: S101 - exactly one of the two was given
+        try:
+            parsed = parse(expression, default_operator)
+        except ExpressionError as error:
+            if json:
+                print_json(error_report(error))
+            else:
+                err.print(escape(error.render()))
+            raise typer.Exit(EXIT_BAD_INPUT) from None
+        found = engine.search(
+            parsed.tree,
+            visibility,
+            limit=max_results,
+            clause_counts=explain,
+            leave_one_out=explain,
+        )
+    if json:
+        print_json(search_report(found, canonical(parsed.tree), parsed.notices))
+    else:
+        _show(parsed, found, explain)
+
+
+def _line_report(line: SearchLine, engine: SearchEngine, visibility: Visibility) -> dict[str, Any]:
+    try:
+        parsed = parse(line.expression, line.default_operator)
+    except ExpressionError as error:
+        return error_report(error)
+    found = engine.search(parsed.tree, visibility, limit=line.max_results)
+    return search_report(found, canonical(parsed.tree), parsed.notices)
+
+
+def _show(parsed: Parsed, found: SearchResult, explain: bool) -> None:
+    out.print(
+        f"[bold]{found.count.hits}[/] of {found.visible} passages "
+        f"({found.count.fraction:.1%})  [dim]read as[/] {escape(canonical(parsed.tree))}"
+    )
+    for notice in parsed.notices:
+        out.print(f"[yellow]notice {notice.code}:[/] {escape(notice.message)}")
+    if explain:
+        out.print(_drawn(parsed.tree))
+        for part in found.clause_counts:
+            out.print(f"  {part.count.hits:8}  {escape(part.canonical)}")
+        for part in found.leave_one_out:
+            out.print(f"  {part.count.hits:8}  without {escape(part.canonical)}")
+    stems, exact = matched_forms(parsed.tree)
+    for rank, hit in enumerate(found.hits, start=1):
+        passage = hit.passage
+        out.print(
+            f"\n[bold]{rank}. {escape(passage.title or '(no title)')}[/]  "
+            f"[dim]{escape(passage.document_id)} · {passage.id} · {hit.score:.2f}[/]"
+        )
+        text, whole = excerpt(passage.text, stems, exact, 300)
+        out.print(escape(" ".join(text.split())) + ("" if whole else " […]"))
+
+
+def _drawn(node: Node) -> Tree:
+    if isinstance(node, And | Or):
+        tree = Tree("AND" if isinstance(node, And) else "OR")
+        for child in node.children:
+            tree.add(_drawn(child))
+        return tree
+    if isinstance(node, Not):
+        tree = Tree("NOT")
+        tree.add(_drawn(node.child))
+        return tree
+    if isinstance(node, Boosted):
+        tree = Tree(f"boost {node.boost}")
+        tree.add(_drawn(node.child))
+        return tree
+    return Tree(escape(canonical(node)))

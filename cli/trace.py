@@ -1,0 +1,109 @@
+"""A session as a person reads it: each turn with its counts, then the outcome."""
+
+from __future__ import annotations
+
+from rich.markup import escape
+
+from cli.console import out
+from logicalrag.agent.actions import Read
+from logicalrag.agent.feedback import (
+    CountFeedback,
+    ErrorFeedback,
+    ReadFeedback,
+    SearchFeedback,
+)
+from logicalrag.agent.outcome import (
+    Abstained,
+    Answered,
+    Certificate,
+    Failed,
+    LimitReached,
+)
+from logicalrag.agent.state import SessionState, Turn
+
+_SHOWN_COUNTS = 8
+_EXPRESSION_CODE_POINTS = 220
+_CITED_CODE_POINTS = 240
+
+_ABSTENTIONS = {
+    "no_evidence": "nothing that is indexed matches; the searches below were all empty",
+    "insufficient_evidence": "what was found does not answer the question",
+    "unseen_citation": "the answer cited passages that were never shown",
+}
+
+
+def show_question(question: str, planner: str) -> None:
+    """Print the question and who plans."""
+    out.print(f"[bold]Q: {escape(question)}[/]")
+    out.print(f"[dim]planner: {escape(planner)}[/]")
+
+
+def show_turn(turn: Turn) -> None:
+    """Print one turn in a few lines; the turn that ends the session prints nothing."""
+    feedback = turn.feedback
+    lead = f"[cyan]{turn.number:3}[/] "
+    if isinstance(feedback, SearchFeedback):
+        out.print(f"{lead}search  {_cut(feedback.canonical, _EXPRESSION_CODE_POINTS)}")
+        refused = "  [yellow]too broad, refused[/]" if feedback.too_broad else ""
+        out.print(f"      → [bold]{feedback.hits}[/] hits ({feedback.fraction:.1%}){refused}")
+        for passage in feedback.results:
+            out.print(f"        · {escape(passage.title or passage.document_id)}")
+        for part in feedback.leave_one_out:
+            out.print(f"        without {_cut(part.canonical, 60)}: {part.hits}")
+        for dead in feedback.dead_words:
+            near = ", ".join(f"{word.canonical} ({word.hits})" for word in dead.nearest)
+            out.print(f"        no hits for {escape(dead.word)}; near: {escape(near or 'nothing')}")
+    elif isinstance(feedback, CountFeedback):
+        out.print(f"{lead}count   {len(feedback.counts)} expressions")
+        shown = [
+            f"{_cut(count.canonical or count.expression, 50)}: "
+            f"{count.error.code if count.error else count.hits}"
+            for count in feedback.counts[:_SHOWN_COUNTS]
+        ]
+        more = len(feedback.counts) - len(shown)
+        out.print("      → " + " · ".join(shown) + (f" · {more} more" if more else ""))
+    elif isinstance(feedback, ReadFeedback):
+        asked = len(turn.action.passage_ids) if isinstance(turn.action, Read) else 0
+        out.print(f"{lead}read    {asked} passages")
+        for passage in feedback.passages:
+            out.print(f"        · {escape(passage.title or passage.document_id)}")
+    elif isinstance(feedback, ErrorFeedback):
+        out.print(f"{lead}[yellow]{feedback.code}[/]: {escape(feedback.message)}")
+
+
+def show_outcome(state: SessionState) -> None:
+    """Print how the session ended: answer with citations, or why there is none."""
+    outcome = state.outcome
+    if isinstance(outcome, Answered):
+        out.print(f"[bold green]A:[/] {escape(outcome.text)}")
+        for number, citation in enumerate(outcome.citations, start=1):
+            out.print(
+                f"  [{number}] [bold]{escape(citation.title)}[/] "
+                f"[dim]({escape(citation.document_id)})[/] "
+                f"{_cut(' '.join(citation.text.split()), _CITED_CODE_POINTS)}"
+            )
+        for claim in outcome.unsupported:
+            out.print(f"  [yellow]not in the cited passages:[/] {claim.kind} {escape(claim.text)}")
+    elif isinstance(outcome, Abstained):
+        out.print(f"[bold yellow]No answer:[/] {_ABSTENTIONS[outcome.reason]}.")
+        if outcome.detail:
+            out.print(f"  {escape(outcome.detail)}")
+        if outcome.certificate is not None:
+            _show_certificate(outcome.certificate)
+    elif isinstance(outcome, LimitReached):
+        out.print(f"[bold yellow]No answer:[/] the limit on {outcome.limit} was reached.")
+    elif isinstance(outcome, Failed):
+        out.print(f"[bold red]Failed:[/] {escape(outcome.message)}")
+
+
+def _show_certificate(certificate: Certificate) -> None:
+    out.print(f"  [dim]needed:[/] {escape(certificate.evidence_needed)}")
+    for part in certificate.expressions:
+        across = f"  ({part.documents} documents hold its parts apart)" if part.documents else ""
+        out.print(f"  [dim]0 hits[/]  {escape(part.canonical)}{across}")
+    pending = f", {certificate.pending} documents waiting" if certificate.pending else ""
+    out.print(f"  [dim]of {certificate.visible} visible passages{pending}[/]")
+
+
+def _cut(text: str, limit: int) -> str:
+    return escape(text if len(text) <= limit else text[: limit - 1] + "…")
