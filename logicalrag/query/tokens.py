@@ -130,6 +130,14 @@ def has_unsupported_script(text: str) -> bool:
 
 def tokenize(text: str) -> list[str]:
     """Return the tokens of `text` in order; any text is accepted, in time linear in its length."""
+    return tokenize_spaced(text)[0]
+
+
+def tokenize_spaced(text: str) -> tuple[list[str], str]:
+    """Return the tokens of `text`, and one text of the same tokens parted by white space.
+
+    The second is what an index reads that splits at white space; it costs nothing here.
+    """
     if not text.isascii():
         try:
             text = _NON_ASCII.sub(_run_replacement, text)
@@ -142,8 +150,9 @@ def tokenize(text: str) -> list[str]:
     translated = text.translate(_TABLE)
     words = translated.split()
     if not translated.isascii() or (words and max(map(len, words)) > MAX_TOKEN_CODE_POINTS):
-        return [piece for word in words for piece in _pieces(word)]
-    return words
+        pieces = [piece for word in words for piece in _pieces(word)]
+        return pieces, " ".join(pieces)
+    return words, translated
 
 
 def token_spans(text: str) -> list[Token]:

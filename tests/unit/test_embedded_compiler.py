@@ -278,7 +278,7 @@ class TestDocuments:
     @pytest.mark.parametrize("access", [None, (), ("a",), ("*", "", "a b")])
     def test_a_passage_comes_back(self, access: tuple[str, ...] | None) -> None:
         stored = Passage("i" * 24, "d/é", 7, " Title\n", "Te\x00xt \U0001f600", 3, 11, "t", access)
-        (document,) = DocumentBuilder().build("k", [stored])
+        (document,) = DocumentBuilder().build("0123456789abcdef01234567", [stored])
         assert decode(document, "t") == stored
 
     @pytest.mark.parametrize("where", ["id", "document_id", "title", "text", "group"])
@@ -289,12 +289,12 @@ class TestDocuments:
             bad["id"], bad["document_id"], 3, bad["title"], bad["text"], 0, 1, "t", (bad["group"],)
         )
         with pytest.raises(ValueError, match=r"passage 3 of document 'd.*lone surrogate"):
-            DocumentBuilder().build("k", [broken])
+            DocumentBuilder().build("0123456789abcdef01234567", [broken])
 
     def test_stems_are_remembered_within_bounds(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("logicalrag.engines.embedded.schema._MAX_REMEMBERED_STEMS", 10)
         builder = DocumentBuilder()
         words = [f"{random.Random(n).choice('abcdef')}operations{n}" for n in range(100)]  # noqa: S311
         for _ in range(2):
-            builder.build("k", [passage(0, "", " ".join(words))])
+            builder.build("0123456789abcdef01234567", [passage(0, "", " ".join(words))])
         assert len(builder._stems) <= 10

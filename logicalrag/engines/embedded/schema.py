@@ -19,7 +19,7 @@ import tantivy
 from logicalrag.engines.identity import document_key
 from logicalrag.engines.protocol import Passage
 from logicalrag.query.nodes import Field
-from logicalrag.query.tokens import tokenize
+from logicalrag.query.tokens import tokenize_spaced
 
 PASSAGE_ID = "id"
 DOCUMENT_KEY = "document"
@@ -28,8 +28,10 @@ NUMBER = "number"
 ACCESS = "access"
 ID_ORDER = "id_order"
 SOURCE = "source"
-STEMMED: dict[Field, str] = {"title": "title", "content": "content"}
-EXACT: dict[Field, str] = {"title": "title_exact", "content": "content_exact"}
+_TITLE, _TITLE_EXACT = "title", "title_exact"
+_CONTENT, _CONTENT_EXACT = "content", "content_exact"
+STEMMED: dict[Field, str] = {"title": _TITLE, "content": _CONTENT}
+EXACT: dict[Field, str] = {"title": _TITLE_EXACT, "content": _CONTENT_EXACT}
 
 OPEN_TO_ALL = "*"
 """The access term of a passage without an access list; no group's term equals it."""
@@ -82,7 +84,7 @@ def id_order(passage_id: str) -> int:
 
 def document_hash(key: str) -> int:
     """Return 64 bits of a document key, which tell documents of one tenant apart in counts."""
-    return int.from_bytes(blake2b(key.encode("ascii"), digest_size=8).digest(), "big")
+    return int(key[:16], 16)  # the key is a hash already
 
 
 class _Stems(dict[str, str]):
@@ -125,25 +127,27 @@ class DocumentBuilder:
         return built
 
     def _one(self, key: str, hashed: int, passage: Passage) -> tantivy.Document:
+        # The hot path of ingestion: bound methods and plain names save a tenth of its time.
         document = tantivy.Document()
-        document.add_text(PASSAGE_ID, passage.id)
-        document.add_text(DOCUMENT_KEY, key)
-        document.add_unsigned(DOCUMENT_HASH, hashed)
-        document.add_unsigned(NUMBER, passage.number)
-        document.add_unsigned(ID_ORDER, id_order(passage.id))
+        add_text, add_unsigned = document.add_text, document.add_unsigned
+        stem_of = self._stems.__getitem__
+        identity = passage.id
+        add_text(PASSAGE_ID, identity)
+        add_text(DOCUMENT_KEY, key)
+        add_unsigned(DOCUMENT_HASH, hashed)
+        add_unsigned(NUMBER, passage.number)
+        add_unsigned(ID_ORDER, id_order(identity))
         if passage.access is None:
-            document.add_text(ACCESS, OPEN_TO_ALL)
+            add_text(ACCESS, OPEN_TO_ALL)
         else:
             for group in passage.access:
-                document.add_text(ACCESS, group_term(group))
-        stem_of = self._stems.__getitem__
-        for exact, stemmed, text in (
-            (EXACT["title"], STEMMED["title"], passage.title),
-            (EXACT["content"], STEMMED["content"], passage.text),
-        ):
-            words = tokenize(text)
-            document.add_text(exact, " ".join(words))
-            document.add_text(stemmed, " ".join(map(stem_of, words)))
+                add_text(ACCESS, group_term(group))
+        words, spaced = tokenize_spaced(passage.title)
+        add_text(_TITLE_EXACT, spaced)
+        add_text(_TITLE, " ".join(map(stem_of, words)))
+        words, spaced = tokenize_spaced(passage.text)
+        add_text(_CONTENT_EXACT, spaced)
+        add_text(_CONTENT, " ".join(map(stem_of, words)))
         document.add_bytes(SOURCE, _encode(passage))
         return document
 
