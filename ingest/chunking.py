@@ -139,7 +139,7 @@ def _pack(
     while fresh < len(pieces):
         first, total = fresh, 0
         repeated = 0
-        while chunks and first > 0 and repeated + costs[first - 1] <= overlap:
+        while overlap and chunks and first > 0 and repeated + costs[first - 1] <= overlap:
             first -= 1
             repeated += costs[first]
         while first < fresh and repeated + costs[fresh] > size:

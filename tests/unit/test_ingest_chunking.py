@@ -156,6 +156,7 @@ def test_chunks_cover_everything_within_the_limit(text: str, settings: ChunkSett
 
 
 @given(TEXTS, SETTINGS)
+@example("word word ", ChunkSettings(size=1, counter=Counter("words", lambda t: len(t.split()))))
 def test_an_overlap_is_within_its_bound(text: str, settings: ChunkSettings) -> None:
     counter = settings.counter if settings.unit == "tokens" else CHARACTERS
     for (_, end), (following, _) in itertools.pairwise(chunk(text, settings)):
