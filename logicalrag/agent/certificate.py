@@ -28,9 +28,8 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """An expression that had no hits in this session, for the need that stood then."""
+    """An expression that had no hits in this session."""
 
-    need: str
     expression: str
     tree: Node
 
@@ -38,34 +37,30 @@ class _Candidate:
 def certify(state: SessionState, tools: Tools) -> Certificate | None:
     """Return the certificate that the session's searches earned, or None.
 
-    The chain is taken from the trace in the order executed, for one evidence need; every count is
-    taken again in one call, so that all belong to one generation.
+    The chain is taken from the trace in the order executed, for the evidence need that stands at
+    the end; every count is taken again in one call, so that all belong to one generation.
 
     Raises:
         EngineError: a count could not be had; this is neither a certificate nor its absence.
     """
-    by_need: dict[str, list[_Candidate]] = {}
-    for candidate in _candidates(state):
-        by_need.setdefault(candidate.need, []).append(candidate)
-    for candidates in reversed(by_need.values()):  # the latest need is what the session ended on
-        if len(candidates) < MIN_EXPRESSIONS:
-            continue
-        chain = _chain(candidates[-_MAX_CANDIDATES:], state, tools)
-        if chain:
-            certificate = _recount(chain, state.visibility, tools)
-            if certificate is not None:
-                return certificate
-    return None
+    candidates = _candidates(state)[-_MAX_CANDIDATES:]
+    if len(candidates) < MIN_EXPRESSIONS:
+        return None
+    chain = _chain(candidates, state, tools)
+    return None if chain is None else _recount(chain, state, tools)
 
 
 def _candidates(state: SessionState) -> list[_Candidate]:
-    found: dict[tuple[str, Node], _Candidate] = {}
+    """Return what was exactly empty for the need that stands, each tree once, in order."""
+    found: dict[Node, _Candidate] = {}
     need = ""
     for turn in state.turns:
         action = turn.action
         if not isinstance(action, Search | Count):
             continue
         need = action.evidence_needed or need
+        if need != state.evidence_needed:
+            continue
         empty: list[str] = []
         if isinstance(action, Search) and isinstance(turn.feedback, SearchFeedback):
             if turn.feedback.hits == 0 and turn.feedback.relation == "eq":
@@ -80,7 +75,7 @@ def _candidates(state: SessionState) -> list[_Candidate]:
             parsed = parse(expression, action.default_operator)
             # Without word rules for a script, a zero says nothing about the text.
             if all(notice.code != "unsupported_script" for notice in parsed.notices):
-                found.setdefault((need, parsed.tree), _Candidate(need, expression, parsed.tree))
+                found.setdefault(parsed.tree, _Candidate(expression, parsed.tree))
     return list(found.values())
 
 
@@ -146,7 +141,8 @@ def _dead(words: set[str], visibility: Visibility, tools: Tools) -> frozenset[st
     return frozenset(dead)
 
 
-def _recount(chain: list[_Candidate], visibility: Visibility, tools: Tools) -> Certificate | None:
+def _recount(chain: list[_Candidate], state: SessionState, tools: Tools) -> Certificate | None:
+    visibility = state.visibility
     trees = [candidate.tree for candidate in chain]
     for _ in range(_ATTEMPTS):
         pending = tools.pending()
@@ -160,7 +156,7 @@ def _recount(chain: list[_Candidate], visibility: Visibility, tools: Tools) -> C
         if tools.engine.stats(visibility).generation != counted.generation:
             continue  # the index changed between the calls: everything is taken again
         return Certificate(
-            evidence_needed=chain[0].need,
+            evidence_needed=state.evidence_needed,
             expressions=tuple(
                 CertifiedExpression(candidate.expression, canonical(candidate.tree), 0, held)
                 for candidate, held in zip(chain, documents, strict=True)

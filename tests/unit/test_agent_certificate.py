@@ -92,6 +92,18 @@ def test_expressions_for_different_needs_do_not_add_up() -> None:
     assert state.outcome.reason == "insufficient_evidence"
 
 
+def test_only_the_need_that_stands_at_the_end_is_certified() -> None:
+    state = session(
+        [
+            Count(CHAIN, evidence_needed="where to look first"),
+            Search("opera", evidence_needed=NEED),
+            Abstain(""),
+        ],
+        question=QUESTION,
+    )
+    assert certificate_of(state) is None
+
+
 def test_one_dead_typo_proves_nothing() -> None:
     typo = (
         "vivaldii AND opera AND venice",

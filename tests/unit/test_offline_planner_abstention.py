@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from dataclasses import astuple
 
+import pytest
+
+from logicalrag.agent.outcome import Answered
 from logicalrag.agent.planners.offline import abstention
 from logicalrag.agent.planners.offline.answer import draft
 from logicalrag.agent.planners.offline.evidence import Evidence
+from logicalrag.agent.planners.offline.planner import OfflinePlanner
 from logicalrag.agent.planners.offline.sentences import Rating
+from logicalrag.agent.session import run, start
+from logicalrag.agent.tools import Tools
 from logicalrag.engines.analysis import stem
 from logicalrag.query.parser import parse
 from logicalrag.query.relaxation import weaker_than
+from tests.unit.sessions import engine_over
 from tests.unit.test_offline_planner_evidence import evidence_of
 
 QUESTION = "When was the architect of Tarn Hall born?"
@@ -94,3 +101,25 @@ def test_a_question_without_names_relaxes_its_words() -> None:
         "penguins AND eat",
         "penguins",
     ]
+
+
+@pytest.mark.parametrize(
+    ("question", "answers"),
+    [
+        ("How often is ERR_CONN_RESET retried?", True),
+        ("Which river flows into the sea near Cuxhaven?", True),
+        ("How often is ERR_DNS_FAIL retried?", False),
+        ("Which river flows into the Baltic Sea?", False),
+    ],
+)
+def test_one_sentence_that_says_nearly_all_is_evidence_whatever_its_title(
+    question: str, answers: bool
+) -> None:
+    documents = [
+        ("errors", "Notes", "ERR_CONN_RESET is retried three times. Then the job fails."),
+        ("elbe", "Page 2", "The Elbe is a river. It flows into the North Sea near Cuxhaven."),
+        ("weser", "Page 3", "The Weser is a river. It flows into the sea near Bremerhaven."),
+    ]
+    planner = OfflinePlanner()
+    state = run(start(question, planner), Tools(engine_over(documents)), planner)
+    assert isinstance(state.outcome, Answered) == answers

@@ -164,6 +164,6 @@ def test_expressions_stay_within_the_limits_of_the_language() -> None:
 
 def test_the_probe_counts_at_most_32_expressions() -> None:
     question = " ".join(f"Word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(60))
-    words, titles = bridging.probe(analyse(question))
+    words, titles = bridging.probe(analyse(question), None)
     assert len(words) + len(titles) == 32
     assert all(tokenize(title) for title in titles)

@@ -10,10 +10,13 @@ from logicalrag.agent.planners.offline.bridging import MAX_COUNTED, phrase
 from logicalrag.agent.planners.offline.evidence import Evidence
 from logicalrag.agent.planners.offline.lexicon import STOP_WORDS
 from logicalrag.agent.planners.offline.prose import padded, stems
-from logicalrag.agent.planners.offline.sentences import Pair, Rating
+from logicalrag.agent.planners.offline.sentences import Pair, Rating, Sentence, shown_sentences
+from logicalrag.engines.analysis import stem
 from logicalrag.query.tokens import tokenize
 
 _MAX_PREDICATE = 4
+# Share of the question's weight that one sentence may leave unsaid and still answer it.
+_MAX_UNSAID = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +92,27 @@ def confidence(found: Signs) -> float:
 def should_abstain(evidence: Evidence, rating: Rating, pair: Pair | None) -> bool:
     """Return whether the shown passages more probably lack what the question asks about.
 
-    Arguments as for `signs`.
+    One sentence that, with its title, holds every name and nearly all of the question is
+    evidence by itself. Arguments as for `signs`.
     """
+    if any(_says_it_all(evidence, sentence) for sentence in shown_sentences(evidence)):
+        return False
     return confidence(signs(evidence, rating, pair)) < 0.5
+
+
+def _says_it_all(evidence: Evidence, sentence: Sentence) -> bool:
+    question = evidence.question
+    # The noun asked for ("which river") often stands in another sentence of the passage.
+    # No answer repeats the measure ("how often", "how many").
+    measures = {stem(word) for before, word in pairwise(question.tokens) if before == "how"}
+    asked = set(question.words) - {question.focus} - measures
+    named = {s for name in question.maximal_names() for s in stems(name)} & asked
+    missing = asked - sentence.words
+    return (
+        bool(asked - missing)
+        and named <= sentence.words
+        and (evidence.share(missing) <= _MAX_UNSAID * evidence.share(asked))
+    )
 
 
 def relaxations(evidence: Evidence) -> list[str]:

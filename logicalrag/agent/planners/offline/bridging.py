@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 
 from logicalrag.agent.planners.offline.evidence import Evidence, Finding
+from logicalrag.agent.planners.offline.exclusion import Exclusion
 from logicalrag.agent.planners.offline.lexicon import CALENDAR_WORDS, STOP_WORDS, related
 from logicalrag.agent.planners.offline.prose import name_spans, pieces, sentences, stems
 from logicalrag.agent.planners.offline.question import MAX_NAME_CHARACTERS, Question
@@ -30,10 +31,15 @@ def phrase(tokens: str | list[str] | tuple[str, ...]) -> str:
     return f'"{" ".join(tokenize(tokens) if isinstance(tokens, str) else tokens)}"'
 
 
-def probe(question: Question) -> tuple[list[str], list[str]]:
-    """Return (words, title candidates) to count first, together at most 32."""
+def probe(question: Question, left_out: Exclusion | None) -> tuple[list[str], list[str]]:
+    """Return (words, title candidates) to count first, together at most 32.
+
+    What the question leaves out comes first among the candidates.
+    """
     words = list(question.surface)
-    return words, list(question.title_candidates[: MAX_COUNTED - len(words)])
+    names = [name for name, _ in left_out.names] if left_out else []
+    titles = dict.fromkeys([*names, *question.title_candidates])
+    return words, list(titles)[: MAX_COUNTED - len(words)]
 
 
 def opening(evidence: Evidence) -> str:
@@ -45,7 +51,8 @@ def opening(evidence: Evidence) -> str:
             clauses += [f"title:{surface}^{_TITLE_BOOST}", f"content:{surface}"]
     clauses += [f"{phrase(name)}^{_PHRASE_BOOST}" for name in question.names]
     clauses += [f"title:{phrase(name)}" for name in evidence.named]
-    return " OR ".join(clauses) or phrase(question.text)
+    wanted = " OR ".join(clauses) or phrase(question.text)
+    return f"({wanted}){_left_out(evidence)}" if evidence.excluded else wanted
 
 
 def narrowed(evidence: Evidence) -> str | None:
@@ -59,7 +66,7 @@ def narrowed(evidence: Evidence) -> str | None:
         for word, surface in zip(question.words, question.surface, strict=True)
         if evidence.hits[word]
     ]
-    return " AND ".join(held) if len(held) > 1 else None
+    return " AND ".join(held) + _left_out(evidence) if len(held) > 1 else None
 
 
 def uncovered_names(evidence: Evidence) -> list[str]:
@@ -179,9 +186,17 @@ def _predicate(evidence: Evidence, covered: Set[str]) -> list[str]:
 
 
 def _excluding(evidence: Evidence) -> str:
-    """Return the end of an expression that leaves out exactly the passages shown before."""
+    """Return the end of an expression that leaves out exactly the passages shown before.
+
+    And those that the question itself leaves out.
+    """
     only = map(_only, evidence.findings)
-    return "".join(f" AND NOT ({' AND '.join(clauses)})" for clauses in only if clauses)
+    shown = "".join(f" AND NOT ({' AND '.join(clauses)})" for clauses in only if clauses)
+    return _left_out(evidence) + shown
+
+
+def _left_out(evidence: Evidence) -> str:
+    return "".join(f" AND NOT title:{phrase(name)}" for name in evidence.excluded)
 
 
 def _only(finding: Finding) -> list[str]:

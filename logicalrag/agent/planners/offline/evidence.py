@@ -56,6 +56,7 @@ class Evidence:
         hits: for each question word, the passages that hold it.
         title_hits: for each title candidate counted, the passages whose title holds it.
         visible: passages that could be found.
+        excluded: titles that the answer must not be about.
         findings: shown passages in order.
     """
 
@@ -63,6 +64,7 @@ class Evidence:
     hits: Mapping[str, int]
     title_hits: Mapping[str, int]
     visible: int
+    excluded: tuple[str, ...] = ()
     findings: list[Finding] = field(default_factory=list)
     weights: dict[str, float] = field(init=False)
     named: tuple[str, ...] = field(init=False)

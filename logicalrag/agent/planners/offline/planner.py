@@ -16,7 +16,8 @@ from logicalrag.agent.feedback import (
 from logicalrag.agent.limits import Limits
 from logicalrag.agent.planners.offline import abstention, bridging
 from logicalrag.agent.planners.offline.answer import compose, draft
-from logicalrag.agent.planners.offline.evidence import Evidence, Finding
+from logicalrag.agent.planners.offline.evidence import MAX_TITLE_HITS, Evidence, Finding
+from logicalrag.agent.planners.offline.exclusion import exclusion, without
 from logicalrag.agent.planners.offline.question import Question, analyse
 from logicalrag.agent.planners.offline.sentences import Rating
 from logicalrag.agent.planners.protocol import PlannerError
@@ -89,25 +90,7 @@ def plan(question: str, limits: Limits = _NO_LIMITS) -> Plan:
 
 def _gather(asked: Question, budget: _Budget) -> Generator[Action, Feedback, Evidence]:
     """Probe and search; one turn is kept for the last count."""
-    words, titles = bridging.probe(asked)
-    expressions = [*words, *(f"title:{bridging.phrase(title)}" for title in titles)]
-    counts: list[int] = []
-    visible = 0
-    if expressions and budget.left > 1:
-        need = "How many passages hold each word and each possible title of the question"
-        feedback = yield Count(tuple(expressions), evidence_needed=need)
-        budget.spend(feedback)
-        if isinstance(feedback, CountFeedback):
-            counts = [count.hits or 0 for count in feedback.counts]
-            visible = feedback.visible
-    # Without counts every word may have hits and none is rarer than another.
-    counts = counts or [1] * len(words) + [0] * len(titles)
-    evidence = Evidence(
-        asked,
-        dict(zip(asked.words, counts, strict=False)),
-        dict(zip(titles, counts[len(words) :], strict=True)),
-        max(visible, 1),
-    )
+    evidence = yield from _probe(asked, budget)
     need = "Passages about what the question names"
     yield from _search(evidence, budget, bridging.opening(evidence), _OPENING_PASSAGES, need)
     narrowed = bridging.narrowed(evidence)
@@ -135,6 +118,38 @@ def _gather(asked: Question, budget: _Budget) -> Generator[Action, Feedback, Evi
             if hits >= passages or len(evidence.findings) >= MAX_PASSAGES:
                 break
     return evidence
+
+
+def _probe(asked: Question, budget: _Budget) -> Generator[Action, Feedback, Evidence]:
+    """Count words and possible titles; take out of the question what it leaves out by name."""
+    left_out = exclusion(asked.text)
+    words, titles = bridging.probe(asked, left_out)
+    expressions = [*words, *(f"title:{bridging.phrase(title)}" for title in titles)]
+    counts: list[int] = []
+    visible = 0
+    if expressions and budget.left > 1:
+        need = "How many passages hold each word and each possible title of the question"
+        feedback = yield Count(tuple(expressions), evidence_needed=need)
+        budget.spend(feedback)
+        if isinstance(feedback, CountFeedback):
+            counts = [count.hits or 0 for count in feedback.counts]
+            visible = feedback.visible
+    # Without counts every word may have hits and none is rarer than another.
+    counts = counts or [1] * len(words) + [0] * len(titles)
+    hits = dict(zip(asked.words, counts, strict=False))
+    title_hits = dict(zip(titles, counts[len(words) :], strict=True))
+    titled = left_out.titled(title_hits, MAX_TITLE_HITS) if left_out else None
+    if left_out is None or titled is None:
+        return Evidence(asked, hits, title_hits, max(visible, 1))
+    name, end = titled
+    rest = analyse(without(asked.text, left_out, end))
+    return Evidence(
+        rest,
+        {word: hits.get(word, 1) for word in rest.words},
+        title_hits,
+        max(visible, 1),
+        excluded=(name,),
+    )
 
 
 def _search(
