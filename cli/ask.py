@@ -54,7 +54,7 @@ def ask(
     batch: options.Batch = None,
     index: options.Index = None,
     planner: Annotated[
-        str | None, typer.Option(help="Who decides: offline or scripted.  [default: offline]")
+        str | None, typer.Option(help="Who decides: offline or scripted.  (default: offline)")
     ] = None,
     script: Annotated[
         Path | None,

@@ -57,13 +57,13 @@ def ingest(
         str | None, typer.Option(help="chunks, or passage to keep each document whole.")
     ] = None,
     chunk_size: Annotated[
-        int | None, typer.Option(help="Units of a chunk at most.  [default: 1000]")
+        int | None, typer.Option(help="Units of a chunk at most.  (default: 1000)")
     ] = None,
     chunk_overlap: Annotated[
-        int | None, typer.Option(help="Units repeated from the chunk before.  [default: 0]")
+        int | None, typer.Option(help="Units repeated from the chunk before.  (default: 0)")
     ] = None,
     chunk_unit: Annotated[
-        str | None, typer.Option(help="tokens, sentences or characters.  [default: tokens]")
+        str | None, typer.Option(help="tokens, sentences or characters.  (default: tokens)")
     ] = None,
     encoding: Annotated[
         str | None, typer.Option(help="Of text without a byte-order mark; found out otherwise.")

@@ -9,10 +9,10 @@ import typer
 
 Index = Annotated[
     Path | None,
-    typer.Option("--index", metavar="DIR", help="Folder of the index.  [default: .logicalrag]"),
+    typer.Option("--index", metavar="DIR", help="Folder of the index.  (default: .logicalrag)"),
 ]
 Tenant = Annotated[
-    str | None, typer.Option("--tenant", help="Whose documents.  [default: default]")
+    str | None, typer.Option("--tenant", help="Whose documents.  (default: default)")
 ]
 Groups = Annotated[
     list[str] | None,

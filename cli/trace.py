@@ -8,6 +8,7 @@ from cli.console import out
 from logicalrag.agent.actions import Read
 from logicalrag.agent.feedback import (
     CountFeedback,
+    DeadWord,
     ErrorFeedback,
     ReadFeedback,
     SearchFeedback,
@@ -21,8 +22,6 @@ from logicalrag.agent.outcome import (
 )
 from logicalrag.agent.state import SessionState, Turn
 
-_SHOWN_COUNTS = 8
-_EXPRESSION_CODE_POINTS = 220
 _CITED_CODE_POINTS = 240
 
 _ABSTENTIONS = {
@@ -43,25 +42,25 @@ def show_turn(turn: Turn) -> None:
     feedback = turn.feedback
     lead = f"[cyan]{turn.number:3}[/] "
     if isinstance(feedback, SearchFeedback):
-        out.print(f"{lead}search  {_cut(feedback.canonical, _EXPRESSION_CODE_POINTS)}")
+        out.print(f"{lead}search  {escape(feedback.canonical)}")
         refused = "  [yellow]too broad, refused[/]" if feedback.too_broad else ""
-        out.print(f"      → [bold]{feedback.hits}[/] hits ({feedback.fraction:.1%}){refused}")
+        hits = f"[bold]{feedback.hits}[/] {'hit' if feedback.hits == 1 else 'hits'}"
+        out.print(f"      → {hits} ({feedback.fraction:.1%}){refused}")
         for passage in feedback.results:
             out.print(f"        · {escape(passage.title or passage.document_id)}")
         for part in feedback.leave_one_out:
             out.print(f"        without {_cut(part.canonical, 60)}: {part.hits}")
-        for dead in feedback.dead_words:
-            near = ", ".join(f"{word.canonical} ({word.hits})" for word in dead.nearest)
-            out.print(f"        no hits for {escape(dead.word)}; near: {escape(near or 'nothing')}")
+        if feedback.dead_words:
+            words = ", ".join(map(_dead_word, feedback.dead_words))
+            out.print(f"        no hits for {escape(words)}")
     elif isinstance(feedback, CountFeedback):
         out.print(f"{lead}count   {len(feedback.counts)} expressions")
         shown = [
-            f"{_cut(count.canonical or count.expression, 50)}: "
+            f"{escape(count.canonical or count.expression)}: "
             f"{count.error.code if count.error else count.hits}"
-            for count in feedback.counts[:_SHOWN_COUNTS]
+            for count in feedback.counts
         ]
-        more = len(feedback.counts) - len(shown)
-        out.print("      → " + " · ".join(shown) + (f" · {more} more" if more else ""))
+        out.print("      → " + " · ".join(shown))
     elif isinstance(feedback, ReadFeedback):
         asked = len(turn.action.passage_ids) if isinstance(turn.action, Read) else 0
         out.print(f"{lead}read    {asked} passages")
@@ -103,6 +102,11 @@ def _show_certificate(certificate: Certificate) -> None:
         out.print(f"  [dim]0 hits[/]  {escape(part.canonical)}{across}")
     pending = f", {certificate.pending} documents waiting" if certificate.pending else ""
     out.print(f"  [dim]of {certificate.visible} visible passages{pending}[/]")
+
+
+def _dead_word(dead: DeadWord) -> str:
+    near = ", ".join(f"{word.canonical}: {word.hits}" for word in dead.nearest)
+    return f"{dead.word} (near: {near})" if near else dead.word
 
 
 def _cut(text: str, limit: int) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import sys
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Annotated
@@ -67,10 +70,19 @@ def demo(
             out.print()
             failed |= state.outcome is None or EXIT_CODES[state.outcome.kind] == EXIT_FAILED
     out.print("Next, ask your own:", markup=False)
-    out.print(f'  logicalrag ask --index {index} "Who wrote the libretto of …?"', markup=False)
-    out.print(f"  logicalrag search --index {index} 'vivaldi AND opera' --explain", markup=False)
+    command = _command_as_called()
+    out.print(f'  {command} ask --index {index} "Where did Goldoni die?"', markup=False)
+    out.print(f"  {command} search --index {index} 'vivaldi AND opera' --explain", markup=False)
     if failed:
         raise typer.Exit(EXIT_FAILED)
+
+
+def _command_as_called() -> str:
+    """Return the command as the reader can type it: by its path where it is not on PATH."""
+    called = Path(sys.argv[0])
+    if called.name == "logicalrag" and shutil.which("logicalrag") is None:
+        return os.path.relpath(called)
+    return "logicalrag"
 
 
 def _show_last(state: SessionState) -> None:
