@@ -102,16 +102,18 @@ def should_abstain(evidence: Evidence, rating: Rating, pair: Pair | None) -> boo
 
 def _says_it_all(evidence: Evidence, sentence: Sentence) -> bool:
     question = evidence.question
-    # The noun asked for ("which river") often stands in another sentence of the passage.
-    # No answer repeats the measure ("how often", "how many").
+    named = {s for name in question.maximal_names() for s in stems(name)}.intersection(
+        question.words
+    )
+    # The noun asked for ("which river") often stands in another sentence of the passage, and no
+    # answer repeats the measure ("how often", "how many").
     measures = {stem(word) for before, word in pairwise(question.tokens) if before == "how"}
-    asked = set(question.words) - {question.focus} - measures
-    named = {s for name in question.maximal_names() for s in stems(name)} & asked
+    asked = set(question.words) - ((measures | {question.focus}) - named)
     missing = asked - sentence.words
     return (
         bool(asked - missing)
         and named <= sentence.words
-        and (evidence.share(missing) <= _MAX_UNSAID * evidence.share(asked))
+        and evidence.share(missing) <= _MAX_UNSAID * evidence.share(asked)
     )
 
 
