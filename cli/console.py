@@ -15,6 +15,12 @@ EXIT_BAD_INPUT = 2
 EXIT_ABSTAINED = 3
 EXIT_LIMIT = 4
 
+# C0 and C1 controls but tab and line feed, and what turns the direction of writing.
+_CONTROLS = dict.fromkeys(
+    {*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)} - {9, 10},
+    "\ufffd",
+)
+
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -32,8 +38,17 @@ def print_json(value: Any) -> None:
 
 def fail(message: str, code: int = EXIT_FAILED) -> NoReturn:
     """Print one sentence on standard error and end with `code`."""
-    err.print(f"[bold red]error:[/] {escape(message)}")
+    err.print(f"[bold red]error:[/] {plain(message)}")
     raise typer.Exit(code)
+
+
+def plain(text: str) -> str:
+    """Return `text` of unknown origin as it may be put into markup for a terminal.
+
+    Control characters become U+FFFD, so that no document can steer the terminal, and square
+    brackets are taken literally.
+    """
+    return escape(text.translate(_CONTROLS))
 
 
 def _clean(value: Any) -> Any:

@@ -10,14 +10,13 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.progress import Progress as ProgressBar
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from bootstrap.embedded import ingest_settings, open_writer, reader_settings
 from bootstrap.settings import read_settings
 from cli import options
-from cli.console import EXIT_BAD_INPUT, EXIT_FAILED, err, fail, out, print_json
+from cli.console import EXIT_BAD_INPUT, EXIT_FAILED, err, fail, out, plain, print_json
 from ingest.deletion import Deletion
 from ingest.deletion import delete as delete_documents
 from ingest.documents import Reject, Skipped
@@ -115,7 +114,7 @@ def delete(
             (Deletion(identity, settings.tenant) for identity in document_ids), writer, ledger
         )
     for reject in report.rejects:
-        err.print(escape(str(reject)))
+        err.print(plain(str(reject)))
     _conclude(report, json)
 
 
@@ -127,7 +126,7 @@ class _Rejects:
 
     def add(self, reject: Reject) -> None:
         if self._printed < _SHOWN_REJECTS:
-            err.print(f"[red]failed[/] {escape(str(reject))}")
+            err.print(f"[red]failed[/] {plain(str(reject))}")
             self._printed += 1
 
     def finish(self, failed: int) -> None:
@@ -139,7 +138,7 @@ def _say_skipped(skipped: list[Skipped]) -> None:
     if skipped:
         names = ", ".join(skip.place for skip in skipped[:3])
         more = ", …" if len(skipped) > 3 else ""
-        err.print(f"passed over {len(skipped)} files or folders: {names}{more}", markup=False)
+        err.print(plain(f"passed over {len(skipped)} files or folders: {names}{more}"))
 
 
 def _conclude(report: IngestReport, json: bool) -> None:
@@ -184,7 +183,7 @@ def _progress() -> Iterator[Callable[[Progress], None]]:
         with ProgressBar(*columns, console=err, transient=True) as bar:
             task = bar.add_task("", total=None, passages=0, place="")
             yield lambda now: bar.update(
-                task, completed=now.documents, passages=now.passages, place=escape(now.place)
+                task, completed=now.documents, passages=now.passages, place=plain(now.place)
             )
         return
     said = time.monotonic()

@@ -10,7 +10,7 @@ import typer
 
 from bootstrap.settings import SettingsError
 from cli import ask, demo, ingest, search, stats
-from cli.console import EXIT_BAD_INPUT, EXIT_FAILED, err, out
+from cli.console import EXIT_BAD_INPUT, EXIT_FAILED, err, out, plain
 from ingest.ledger import LedgerError
 from logicalrag.engines.errors import EngineError
 
@@ -56,10 +56,10 @@ def run() -> None:
     try:
         app()
     except SettingsError as error:
-        err.print(f"error: {error}", markup=False)
+        err.print(plain(f"error: {error}"))
         sys.exit(EXIT_BAD_INPUT)
     except (EngineError, LedgerError) as error:
-        err.print(f"error: {error}", markup=False)
+        err.print(plain(f"error: {error}"))
         sys.exit(EXIT_FAILED)
     except BrokenPipeError:
         # The reader of our output has gone (``| head``): nothing is left to say to it.

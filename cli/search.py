@@ -6,14 +6,13 @@ from typing import Annotated, Any
 
 import typer
 from pydantic import BaseModel, ConfigDict, Field
-from rich.markup import escape
 from rich.tree import Tree
 
 from bootstrap.embedded import open_engine
 from bootstrap.settings import read_settings
 from cli import options
 from cli.batch import answer_lines
-from cli.console import EXIT_BAD_INPUT, err, fail, out, print_json
+from cli.console import EXIT_BAD_INPUT, err, fail, out, plain, print_json
 from logicalrag.agent.excerpts import excerpt, matched_forms
 from logicalrag.engines.protocol import SearchEngine, SearchResult, Visibility
 from logicalrag.engines.report import error_report, search_report
@@ -81,7 +80,7 @@ def search(
             if json:
                 print_json(error_report(error))
             else:
-                err.print(escape(error.render()))
+                err.print(plain(error.render()))
             raise typer.Exit(EXIT_BAD_INPUT) from None
         found = engine.search(
             parsed.tree,
@@ -108,25 +107,25 @@ def _line_report(line: SearchLine, engine: SearchEngine, visibility: Visibility)
 def _show(parsed: Parsed, found: SearchResult, explain: bool) -> None:
     out.print(
         f"[bold]{found.count.hits}[/] of {found.visible} passages "
-        f"({found.count.fraction:.1%})  [dim]read as[/] {escape(canonical(parsed.tree))}"
+        f"({found.count.fraction:.1%})  [dim]read as[/] {plain(canonical(parsed.tree))}"
     )
     for notice in parsed.notices:
-        out.print(f"[yellow]notice {notice.code}:[/] {escape(notice.message)}")
+        out.print(f"[yellow]notice {notice.code}:[/] {plain(notice.message)}")
     if explain:
         out.print(_drawn(parsed.tree))
         for part in found.clause_counts:
-            out.print(f"  {part.count.hits:8}  {escape(part.canonical)}")
+            out.print(f"  {part.count.hits:8}  {plain(part.canonical)}")
         for part in found.leave_one_out:
-            out.print(f"  {part.count.hits:8}  without {escape(part.canonical)}")
+            out.print(f"  {part.count.hits:8}  without {plain(part.canonical)}")
     stems, exact = matched_forms(parsed.tree)
     for rank, hit in enumerate(found.hits, start=1):
         passage = hit.passage
         out.print(
-            f"\n[bold]{rank}. {escape(passage.title or '(no title)')}[/]  "
-            f"[dim]{escape(passage.document_id)} · {passage.id} · {hit.score:.2f}[/]"
+            f"\n[bold]{rank}. {plain(passage.title or '(no title)')}[/]  "
+            f"[dim]{plain(passage.document_id)} · {passage.id} · {hit.score:.2f}[/]"
         )
         text, whole = excerpt(passage.text, stems, exact, 300)
-        out.print(escape(" ".join(text.split())) + ("" if whole else " […]"))
+        out.print(plain(" ".join(text.split())) + ("" if whole else " […]"))
 
 
 def _drawn(node: Node) -> Tree:
@@ -143,4 +142,4 @@ def _drawn(node: Node) -> Tree:
         tree = Tree(f"boost {node.boost}")
         tree.add(_drawn(node.child))
         return tree
-    return Tree(escape(canonical(node)))
+    return Tree(plain(canonical(node)))

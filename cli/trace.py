@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from rich.markup import escape
-
-from cli.console import out
+from cli.console import out, plain
 from logicalrag.agent.actions import Read
 from logicalrag.agent.feedback import (
     CountFeedback,
@@ -33,8 +31,8 @@ _ABSTENTIONS = {
 
 def show_question(question: str, planner: str) -> None:
     """Print the question and who plans."""
-    out.print(f"[bold]Q: {escape(question)}[/]")
-    out.print(f"[dim]planner: {escape(planner)}[/]")
+    out.print(f"[bold]Q: {plain(question)}[/]")
+    out.print(f"[dim]planner: {plain(planner)}[/]")
 
 
 def show_turn(turn: Turn) -> None:
@@ -42,21 +40,21 @@ def show_turn(turn: Turn) -> None:
     feedback = turn.feedback
     lead = f"[cyan]{turn.number:3}[/] "
     if isinstance(feedback, SearchFeedback):
-        out.print(f"{lead}search  {escape(feedback.canonical)}")
+        out.print(f"{lead}search  {plain(feedback.canonical)}")
         refused = "  [yellow]too broad, refused[/]" if feedback.too_broad else ""
         hits = f"[bold]{feedback.hits}[/] {'hit' if feedback.hits == 1 else 'hits'}"
         out.print(f"      → {hits} ({feedback.fraction:.1%}){refused}")
         for passage in feedback.results:
-            out.print(f"        · {escape(passage.title or passage.document_id)}")
+            out.print(f"        · {plain(passage.title or passage.document_id)}")
         for part in feedback.leave_one_out:
             out.print(f"        without {_cut(part.canonical, 60)}: {part.hits}")
         if feedback.dead_words:
             words = ", ".join(map(_dead_word, feedback.dead_words))
-            out.print(f"        no hits for {escape(words)}")
+            out.print(f"        no hits for {plain(words)}")
     elif isinstance(feedback, CountFeedback):
         out.print(f"{lead}count   {len(feedback.counts)} expressions")
         shown = [
-            f"{escape(count.canonical or count.expression)}: "
+            f"{plain(count.canonical or count.expression)}: "
             f"{count.error.code if count.error else count.hits}"
             for count in feedback.counts
         ]
@@ -65,41 +63,41 @@ def show_turn(turn: Turn) -> None:
         asked = len(turn.action.passage_ids) if isinstance(turn.action, Read) else 0
         out.print(f"{lead}read    {asked} passages")
         for passage in feedback.passages:
-            out.print(f"        · {escape(passage.title or passage.document_id)}")
+            out.print(f"        · {plain(passage.title or passage.document_id)}")
     elif isinstance(feedback, ErrorFeedback):
-        out.print(f"{lead}[yellow]{feedback.code}[/]: {escape(feedback.message)}")
+        out.print(f"{lead}[yellow]{feedback.code}[/]: {plain(feedback.message)}")
 
 
 def show_outcome(state: SessionState) -> None:
     """Print how the session ended: answer with citations, or why there is none."""
     outcome = state.outcome
     if isinstance(outcome, Answered):
-        out.print(f"[bold green]A:[/] {escape(outcome.text)}")
+        out.print(f"[bold green]A:[/] {plain(outcome.text)}")
         for number, citation in enumerate(outcome.citations, start=1):
             out.print(
-                f"  [{number}] [bold]{escape(citation.title)}[/] "
-                f"[dim]({escape(citation.document_id)})[/] "
+                f"  [{number}] [bold]{plain(citation.title)}[/] "
+                f"[dim]({plain(citation.document_id)})[/] "
                 f"{_cut(' '.join(citation.text.split()), _CITED_CODE_POINTS)}"
             )
         for claim in outcome.unsupported:
-            out.print(f"  [yellow]not in the cited passages:[/] {claim.kind} {escape(claim.text)}")
+            out.print(f"  [yellow]not in the cited passages:[/] {claim.kind} {plain(claim.text)}")
     elif isinstance(outcome, Abstained):
         out.print(f"[bold yellow]No answer:[/] {_ABSTENTIONS[outcome.reason]}.")
         if outcome.detail:
-            out.print(f"  {escape(outcome.detail)}")
+            out.print(f"  {plain(outcome.detail)}")
         if outcome.certificate is not None:
             _show_certificate(outcome.certificate)
     elif isinstance(outcome, LimitReached):
         out.print(f"[bold yellow]No answer:[/] the limit on {outcome.limit} was reached.")
     elif isinstance(outcome, Failed):
-        out.print(f"[bold red]Failed:[/] {escape(outcome.message)}")
+        out.print(f"[bold red]Failed:[/] {plain(outcome.message)}")
 
 
 def _show_certificate(certificate: Certificate) -> None:
-    out.print(f"  [dim]needed:[/] {escape(certificate.evidence_needed)}")
+    out.print(f"  [dim]needed:[/] {plain(certificate.evidence_needed)}")
     for part in certificate.expressions:
         across = f"  ({part.documents} documents hold its parts apart)" if part.documents else ""
-        out.print(f"  [dim]0 hits[/]  {escape(part.canonical)}{across}")
+        out.print(f"  [dim]0 hits[/]  {plain(part.canonical)}{across}")
     pending = f", {certificate.pending} documents waiting" if certificate.pending else ""
     out.print(f"  [dim]of {certificate.visible} visible passages{pending}[/]")
 
@@ -110,4 +108,4 @@ def _dead_word(dead: DeadWord) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
-    return escape(text if len(text) <= limit else text[: limit - 1] + "…")
+    return plain(text if len(text) <= limit else text[: limit - 1] + "…")

@@ -248,3 +248,16 @@ def test_another_writer_is_named(logicalrag: Command, folder: Path, tmp_path: Pa
     assert ran.code == 1
     assert "is being written by" in ran.err
     assert logicalrag("ingest", "notes").code == 1, "two bad lines, but the lock is free"
+
+
+def test_no_document_can_steer_the_terminal_or_the_markup(
+    logicalrag: Command, tmp_path: Path
+) -> None:
+    hostile = "[bold red]needle[/] \u009b31m \u202e [link=file:///etc/passwd]x[/link] \\["
+    line = {"id": "a\u009b2J[red]b", "title": hostile, "text": f"{hostile} \x1b[2J needle"}
+    (tmp_path / "hostile.jsonl").write_text(json.dumps(line))
+    ingested = logicalrag("ingest", "hostile.jsonl")
+    ran = logicalrag("search", "needle")
+    for output in (ingested.out, ingested.err, ran.out, ran.err):
+        assert not {"\x1b", "\u009b", "\u202e"} & set(output)
+    assert "[bold red]needle[/]" in ran.out, "markup is shown, not obeyed"
