@@ -14,6 +14,7 @@ EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 EXIT_ABSTAINED = 3
 EXIT_LIMIT = 4
+EXIT_INTERRUPTED = 130
 
 # C0 and C1 controls but tab and line feed, and what turns the direction of writing.
 _CONTROLS = dict.fromkeys(

@@ -16,7 +16,16 @@ from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 from bootstrap.embedded import ingest_settings, open_writer, reader_settings
 from bootstrap.settings import read_settings
 from cli import options
-from cli.console import EXIT_BAD_INPUT, EXIT_FAILED, err, fail, out, plain, print_json
+from cli.console import (
+    EXIT_BAD_INPUT,
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    err,
+    fail,
+    out,
+    plain,
+    print_json,
+)
 from ingest.deletion import Deletion
 from ingest.deletion import delete as delete_documents
 from ingest.documents import Reject, Skipped
@@ -82,20 +91,24 @@ def ingest(
     )
     rejects = _Rejects()
     skipped: list[Skipped] = []
-    with open_writer(settings, create=True) as (writer, ledger), _progress() as show:
-        report = ingest_documents(
-            read_paths(
-                paths,
-                reader_settings(settings),
-                standard_input=sys.stdin.buffer if STANDARD_INPUT in paths else None,  # type: ignore[arg-type]
-                on_skip=skipped.append,
-            ),
-            writer,
-            ledger,
-            ingest_settings(settings),
-            show,
-            on_reject=rejects.add,
-        )
+    try:
+        with open_writer(settings, create=True) as (writer, ledger), _progress() as show:
+            report = ingest_documents(
+                read_paths(
+                    paths,
+                    reader_settings(settings),
+                    standard_input=sys.stdin.buffer if STANDARD_INPUT in paths else None,  # type: ignore[arg-type]
+                    on_skip=skipped.append,
+                ),
+                writer,
+                ledger,
+                ingest_settings(settings),
+                show,
+                on_reject=rejects.add,
+            )
+    except KeyboardInterrupt:
+        err.print("interrupted; the same command goes on where this one stopped")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
     rejects.finish(report.failed)
     _say_skipped(skipped)
     _conclude(report, json)

@@ -65,6 +65,3 @@ def run() -> None:
         # The reader of our output has gone (``| head``): nothing is left to say to it.
         sys.stderr.close()
         sys.exit(EXIT_FAILED)
-    except KeyboardInterrupt:
-        err.print("interrupted; run the same command again to go on", markup=False)
-        sys.exit(130)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.conftest import Command
+from tests.acceptance.conftest import SECONDS, Command, environment
 
 DOCUMENTS = 5  # that can be indexed, of the mixed folder
 
@@ -261,3 +267,55 @@ def test_no_document_can_steer_the_terminal_or_the_markup(
     for output in (ingested.out, ingested.err, ran.out, ran.err):
         assert not {"\x1b", "\u009b", "\u202e"} & set(output)
     assert "[bold red]needle[/]" in ran.out, "markup is shown, not obeyed"
+
+
+def _many_documents(path: Path) -> None:
+    with path.open("w") as file:
+        for number in range(20_000):
+            file.write(json.dumps({"id": str(number), "title": "T", "text": f"w{number} " * 20}))
+            file.write("\n")
+
+
+def test_an_interrupted_ingestion_says_so_and_goes_on(logicalrag: Command, tmp_path: Path) -> None:
+    _many_documents(tmp_path / "many.jsonl")
+    with subprocess.Popen(
+        [sys.executable, "-m", "cli", "ingest", "many.jsonl"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment({"PYTHONPATH": str(Path(__file__).parents[2])}),
+    ) as process:
+        ledger = tmp_path / ".logicalrag" / "ledger.sqlite-wal"
+        while process.poll() is None and not (ledger.exists() and ledger.stat().st_size > 10**5):
+            pass  # until documents have been claimed
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=SECONDS)
+    assert process.returncode == 130
+    assert b"the same command goes on where this one stopped" in err
+    ran = logicalrag("ingest", "many.jsonl", "--json")
+    assert ran.code == 0
+    assert ran.json["added"] + ran.json["unchanged"] == 20_000
+    assert ran.json["pending"] == 0
+
+
+def test_progress_is_a_live_line_on_a_terminal(tmp_path: Path) -> None:
+    _many_documents(tmp_path / "many.jsonl")
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "cli", "ingest", "many.jsonl"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env=environment({"PYTHONPATH": str(Path(__file__).parents[2]), "TERM": "xterm"}),
+    ) as process:
+        os.close(theirs)
+        seen = b""
+        with contextlib.suppress(OSError):  # the terminal's end, when the process has gone
+            while chunk := os.read(ours, 65536):
+                seen += chunk
+        out, _ = process.communicate(timeout=SECONDS)
+    os.close(ours)
+    assert process.returncode == 0
+    assert b"documents, " in seen
+    assert b"\x1b[" in seen, "a line that is redrawn"
+    assert b"20000 added" in out
