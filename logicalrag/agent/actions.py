@@ -18,6 +18,7 @@ MAX_COUNTED_EXPRESSIONS = 32
 MAX_RESULTS = 20
 MAX_READ = 10
 MAX_NEIGHBOURS = 3
+MAX_ANSWER_CHARACTERS = 20_000
 
 _STRICT = ConfigDict(extra="forbid")
 
@@ -64,9 +65,14 @@ class Read:
 
 @validated(frozen=True, slots=True, config=_STRICT)
 class Answer:
-    """End the session with an answer that rests on passages shown in it."""
+    """End the session with an answer that rests on passages shown in it.
 
-    text: Annotated[StrictStr, Field(min_length=1)]
+    Args:
+        text: 1 to 20,000 code points, not all white space.
+        cited: ids of the passages that it rests on.
+    """
+
+    text: Annotated[StrictStr, Field(max_length=MAX_ANSWER_CHARACTERS, pattern=r"\S")]
     cited: tuple[StrictStr, ...]
     kind: Literal["answer"] = "answer"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from logicalrag.agent.actions import Count, Search
@@ -11,7 +12,7 @@ from logicalrag.agent.state import SessionState
 from logicalrag.agent.tools import Tools
 from logicalrag.engines.analysis import stem
 from logicalrag.engines.protocol import Visibility
-from logicalrag.query.nodes import And, Node, Not, Word
+from logicalrag.query.nodes import And, Leaf, Node, Not, Phrase, Word
 from logicalrag.query.parser import parse
 from logicalrag.query.printer import canonical
 from logicalrag.query.relaxation import weaker_than
@@ -58,7 +59,7 @@ def _candidates(state: SessionState) -> list[_Candidate]:
         action = turn.action
         if not isinstance(action, Search | Count):
             continue
-        need = action.evidence_needed or need
+        need = action.evidence_needed if action.evidence_needed.strip() else need
         if need != state.evidence_needed:
             continue
         empty: list[str] = []
@@ -94,7 +95,7 @@ def _chain(
         for i in range(size)
     ]
     words = [_words(candidate.tree) for candidate in candidates]
-    dead = _dead(set().union(*words), state.visibility, tools) - _question_names(state.question)
+    dead = _dead(words, state.visibility, tools) - _question_names(state.question)
     best: list[_Candidate] | None = None
     for first in range(size):
         # longest[j]: the longest chain from `first` to j, by indices.
@@ -109,7 +110,7 @@ def _chain(
                 continue
             path = [*max(paths, key=len), last]
             longest[last] = path
-            if len(path) < MIN_EXPRESSIONS or words[first] & words[last] & dead:
+            if len(path) < MIN_EXPRESSIONS or words[first].keys() & words[last].keys() & dead:
                 continue
             if best is None or len(path) > len(best):
                 best = [candidates[index] for index in path]
@@ -118,9 +119,14 @@ def _chain(
     return best
 
 
-def _words(tree: Node) -> frozenset[str]:
-    """Return the stems of the tree's positive words and quotes."""
-    return frozenset(stem(token) for leaf in positive_leaves(tree) for token in leaf.tokens)
+def _words(tree: Node) -> dict[str, set[Leaf]]:
+    """Return the tree's positive words by stem, each as it is asked for: word or quote, field."""
+    words: dict[str, set[Leaf]] = {}
+    for leaf in positive_leaves(tree):
+        kind = Phrase if isinstance(leaf, Phrase) else Word
+        for token in leaf.tokens:
+            words.setdefault(stem(token), set()).add(kind((token,), leaf.field))
+    return words
 
 
 def _question_names(question: str) -> frozenset[str]:
@@ -130,14 +136,19 @@ def _question_names(question: str) -> frozenset[str]:
     )
 
 
-def _dead(words: set[str], visibility: Visibility, tools: Tools) -> frozenset[str]:
-    """Return those stems that no visible passage holds."""
-    asked = sorted(words)
+def _dead(
+    asked: Iterable[Mapping[str, set[Leaf]]], visibility: Visibility, tools: Tools
+) -> frozenset[str]:
+    """Return the stems of which some form that was asked for has no visible hit."""
+    leaves = sorted(
+        {(word, leaf) for words in asked for word, forms in words.items() for leaf in forms},
+        key=repr,
+    )
     dead: set[str] = set()
-    for begin in range(0, len(asked), _MAX_COUNTED):
-        batch = asked[begin : begin + _MAX_COUNTED]
-        counts = tools.engine.count([Word((word,)) for word in batch], visibility).counts
-        dead.update(word for word, count in zip(batch, counts, strict=True) if not count.hits)
+    for begin in range(0, len(leaves), _MAX_COUNTED):
+        batch = leaves[begin : begin + _MAX_COUNTED]
+        counts = tools.engine.count([leaf for _, leaf in batch], visibility).counts
+        dead.update(word for (word, _), count in zip(batch, counts, strict=True) if not count.hits)
     return frozenset(dead)
 
 

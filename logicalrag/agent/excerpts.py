@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections import Counter
+from collections.abc import Sequence, Set
 from itertools import pairwise
 
 import regex
@@ -48,18 +49,7 @@ def excerpt(text: str, stems: Set[str], exact: Set[str], limit: int) -> tuple[st
             matches[place].append(token.text)
         elif (stemmed := stem(token.text)) in stems:
             matches[place].append(stemmed)
-    best: tuple[int, int, int] | None = None
-    first, last = 0, 0
-    for begin in range(len(segments)):
-        found: list[str] = []
-        for end in range(begin, len(segments)):
-            if segments[end][1] - segments[begin][0] > limit:
-                break
-            found.extend(matches[end])
-            # More text around equal matches is worth more than less.
-            rank = (len(set(found)), len(found), end - begin)
-            if best is None or rank > best:
-                best, first, last = rank, begin, end
+    first, last = _best_window(segments, matches, limit)
     return text[segments[first][0] : segments[last][1]].strip(), False
 
 
@@ -76,3 +66,27 @@ def _segments(text: str, limit: int) -> list[tuple[int, int]]:
         if end > start:
             segments.append((start, end))
     return segments
+
+
+def _best_window(
+    segments: Sequence[tuple[int, int]], matches: Sequence[Sequence[str]], limit: int
+) -> tuple[int, int]:
+    """Return (first, last) of the best run of segments, in time linear in their number."""
+    held: Counter[str] = Counter()
+    total = begin = 0
+    best, window = (-1, -1, -1), (0, 0)
+    for end, (_, stop) in enumerate(segments):
+        held.update(matches[end])
+        total += len(matches[end])
+        while stop - segments[begin][0] > limit:
+            for form in matches[begin]:
+                held[form] -= 1
+                if not held[form]:
+                    del held[form]
+            total -= len(matches[begin])
+            begin += 1
+        # More text around equal matches is worth more than less.
+        rank = (len(held), total, end - begin)
+        if rank > best:
+            best, window = rank, (begin, end)
+    return window

@@ -15,7 +15,8 @@ class Limits:
     Args:
         searching_turns: search, count and read actions of a session; checked before each. The
             turn after the last of them may only answer or abstain.
-        turns: planner calls of a session, malformed replies included; checked before each.
+        turns: planner calls of a session, malformed replies included; checked before each. The
+            turn after the last of them, too, may only answer or abstain.
         results: passages shown by one search at most; applied to `max_results`.
         excerpt_characters: code points of a passage shown by a search; `read` gives the whole.
         too_broad_fraction: share of the visible passages above which a search is refused, where

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as validated
@@ -85,15 +85,17 @@ class SessionState:
         return sum(turn.feedback.kind in SEARCHING_KINDS for turn in self.turns)
 
     @property
-    def must_conclude(self) -> bool:
-        """Whether the searching turns are used up: only an answer or an abstention may follow."""
-        return self.searching_turns >= self.limits.searching_turns
+    def used_up(self) -> Literal["searching_turns", "turns"] | None:
+        """The limit on turns that is used up, if one is."""
+        if self.searching_turns >= self.limits.searching_turns:
+            return "searching_turns"
+        return "turns" if len(self.turns) >= self.limits.turns else None
 
     @property
     def evidence_needed(self) -> str:
         """The evidence need that stands now: the last one stated; empty before the first."""
         for turn in reversed(self.turns):
-            if isinstance(turn.action, Search | Count) and turn.action.evidence_needed:
+            if isinstance(turn.action, Search | Count) and turn.action.evidence_needed.strip():
                 return turn.action.evidence_needed
         return ""
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from logicalrag.agent.actions import (
     Abstain,
     ActionError,
     Answer,
-    Count,
     Read,
     Search,
     parse_reply,
@@ -34,14 +31,12 @@ def step(state: SessionState, tools: Tools, planner: Planner) -> SessionState:
     """
     if state.outcome is not None:
         return state
-    if len(state.turns) >= state.limits.turns:
-        return _ended(state, None, "turns")
     reply = planner.propose(state)
     try:
         action = parse_reply(reply)
     except ActionError as error:
-        if state.must_conclude:
-            return _ended(state, None, "searching_turns")
+        if state.used_up is not None:
+            return state.after(None, Done(), LimitReached(state.used_up))
         return state.after(None, ErrorFeedback(error.code, error.message))
     if isinstance(action, Answer):
         return _answer(state, action)
@@ -56,12 +51,12 @@ def step(state: SessionState, tools: Tools, planner: Planner) -> SessionState:
                 certificate,
             ),
         )
-    if state.must_conclude:
-        return _ended(state, action, "searching_turns")
+    if state.used_up is not None:
+        return state.after(action, Done(), LimitReached(state.used_up))
     if isinstance(action, Read):
         whole = [passage.passage_id for passage in state.shown().values() if passage.whole]
         return state.after(action, read(action, tools.engine, state.visibility, whole))
-    if not (action.evidence_needed or state.evidence_needed):
+    if not (action.evidence_needed.strip() or state.evidence_needed):
         return state.after(
             action,
             ErrorFeedback(
@@ -73,14 +68,6 @@ def step(state: SessionState, tools: Tools, planner: Planner) -> SessionState:
     if isinstance(action, Search):
         return state.after(action, search(action, tools.engine, state.visibility, state.limits))
     return state.after(action, count(action, tools.engine, state.visibility))
-
-
-def _ended(
-    state: SessionState,
-    action: Search | Count | Read | None,
-    limit: Literal["searching_turns", "turns"],
-) -> SessionState:
-    return state.after(action, Done(), LimitReached(limit))
 
 
 def _answer(state: SessionState, action: Answer) -> SessionState:

@@ -160,7 +160,7 @@ def _too_broad(
     counted = engine.search(parsed.tree, visibility, limit=0, clause_counts=True)
     by_clause = {part.canonical: part.count for part in counted.clause_counts}
     for leaf in positive_leaves(parsed.tree):
-        if by_clause[canonical(leaf)].fraction <= limits.too_broad_fraction:
+        if by_clause[canonical(leaf)].fraction < limits.too_broad_fraction:
             return None
     return _feedback(parsed, counted, too_broad=True, clauses=_parts(counted.clause_counts))
 

@@ -175,3 +175,37 @@ def test_an_index_that_never_stands_still_gives_no_certificate() -> None:
     planner = ScriptedPlanner([Count(CHAIN, evidence_needed=NEED)])
     searched = step(start(QUESTION, planner), Tools(engine_over()), planner)
     assert certify(searched, Tools(Restless())) is None
+
+
+def _over(*texts: str) -> ReferenceEngine:
+    return engine_over((f"d{n}", "paper", text) for n, text in enumerate(texts))
+
+
+def _certified(engine: ReferenceEngine, *chain: str) -> bool:
+    searched = Count(chain, evidence_needed=NEED)
+    state = session([searched, Abstain("")], engine=engine, question="what is there?")
+    return certificate_of(state) is not None
+
+
+def test_a_dead_word_is_dead_in_the_form_that_was_asked_for() -> None:
+    # "erase" has the stem "eras", whose own stem is "era": the word is dead, "era" is not.
+    engine = _over("an era of alpha", "beta paper", "paper in gamma")
+    chain = ("erase AND alpha AND beta AND paper", "erase AND alpha AND beta", "erase AND alpha")
+    assert not _certified(engine, *chain, "erase")
+    # Dead in that field, or in that exact form, though the word is there.
+    title = ("title:gamma AND alpha AND beta", "title:gamma AND alpha", "title:gamma")
+    assert not _certified(engine, *title, '"gamma paper" AND title:gamma', "title:gamma OR zq")
+    exact = ('"papers" AND alpha AND beta', '"papers" AND alpha', '"papers" AND an', '"papers"')
+    assert not _certified(engine, *exact)
+
+
+def test_a_word_with_hits_may_stand_from_first_to_last() -> None:
+    # The stem of "dimension" is "dimens", whose own stem "dimen" has no hit.
+    engine = _over("dimension alone", "alpha", "beta")
+    assert _certified(
+        engine,
+        "dimension AND alpha AND beta AND NOT x",
+        "dimension AND alpha AND beta",
+        "dimension AND alpha",
+        "dimension AND (alpha OR beta)",
+    )

@@ -138,7 +138,22 @@ def test_eight_searching_turns_are_the_default() -> None:
 def test_malformed_replies_end_at_the_limit_on_turns() -> None:
     state = session([Reply(())] * 20, limits=Limits(turns=5))
     assert state.outcome == LimitReached("turns")
+    assert len(state.turns) == 6, "one more that might have concluded"
     assert sum(isinstance(turn.feedback, ErrorFeedback) for turn in state.turns) == 5
+
+
+def test_after_the_last_turn_an_answer_is_still_taken() -> None:
+    limits = Limits(searching_turns=1, turns=2)
+    answer = Answer("Vicenza.", (cite("ottone"),))
+    assert isinstance(session([Reply(()), FIRST, answer], limits=limits).outcome, Answered)
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\n\t"])
+def test_blank_is_neither_a_plan_nor_an_answer(blank: str) -> None:
+    state = session([Search("opera", evidence_needed=blank), FIRST, Abstain("")])
+    assert feedback_of(state, 1).code == "evidence_needed_missing"
+    raw = Reply(({"kind": "answer", "text": blank, "cited": [cite("ottone")]},))
+    assert feedback_of(session([FIRST, raw, Abstain("")]), 2).code == "bad_arguments"
 
 
 def test_an_answer_that_cites_unseen_passages_gets_one_turn_then_abstains() -> None:
@@ -243,6 +258,14 @@ def test_a_selective_clause_makes_a_broad_search_acceptable() -> None:
     found = feedback_of(state, 1)
     assert not found.too_broad
     assert {shown.document_id for shown in found.results} == {"d0", "d1"}
+
+
+def test_a_clause_in_exactly_half_is_not_selective() -> None:
+    engine = engine_over((f"d{n}", "", "aa" if n % 2 else "bb") for n in range(100))
+    refused = feedback_of(
+        session([Search("aa OR bb", evidence_needed=NEED), Abstain("")], engine=engine), 1
+    )
+    assert refused.too_broad
 
 
 def test_a_negated_clause_does_not_make_a_broad_search_acceptable() -> None:
