@@ -80,7 +80,8 @@ def open_writer(settings: Settings, *, create: bool) -> Iterator[tuple[IndexWrit
 
     Raises:
         IndexLockedError: another process writes, and went on for longer than we wait.
-        EngineError: the folder cannot be made or read, or there is no index to write to.
+        EngineError: the folder cannot be made or read, there is no index to write to, or index
+            and ledger do not belong together.
     """
     if not create:
         _require_index(settings.index)
@@ -94,6 +95,7 @@ def open_writer(settings: Settings, *, create: bool) -> Iterator[tuple[IndexWrit
         EmbeddedWriter(settings.index, wait_seconds=settings.lock_wait_seconds) as writer,
         SqliteLedger(settings.index / LEDGER_NAME) as ledger,
     ):
+        _require_agreement(settings, ledger)
         yield writer, ledger
 
 
@@ -166,4 +168,23 @@ def _require_index(folder: Path) -> None:
         raise EngineError(
             f"There is no index in {folder}; make one with: "
             f"logicalrag ingest FOLDER --index {folder}"
+        )
+
+
+def _require_agreement(settings: Settings, ledger: Ledger) -> None:
+    """Refuse to write where one of index and ledger was removed or restored without the other.
+
+    Documents that a killed run left pending may be in the index already or not; with some, the
+    two cannot be compared, and the next run settles it.
+    """
+    if pending_documents(ledger, settings.tenant):
+        return
+    with EmbeddedEngine(settings.index) as engine:
+        indexed = engine.stats(Visibility(settings.tenant)).passages
+    known = ledger.passages(settings.tenant)
+    if indexed != known:
+        raise EngineError(
+            f"Index and ledger in {settings.index} do not belong together: the index holds "
+            f"{indexed} passages and the ledger knows of {known}. Restore both from one backup, or "
+            "ingest the documents into a new folder."
         )

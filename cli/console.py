@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any, NoReturn
 
@@ -22,18 +23,21 @@ _CONTROLS = dict.fromkeys(
     "\ufffd",
 )
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+# What JSON leaves as it is and a terminal may obey.
+_C1 = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+out = Console(highlight=False, soft_wrap=True, emoji=False)
+err = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 
 def print_json(value: Any) -> None:
     """Print `value` as one JSON line, at once, so that a reader of a pipe gets it now."""
     # What is no Unicode text (a lone surrogate in a question) must not end the run.
     try:
-        line = orjson.dumps(value)
+        encoded = orjson.dumps(value)
     except orjson.JSONEncodeError:
-        line = orjson.dumps(_clean(value))
-    sys.stdout.write(line.decode() + "\n")
+        encoded = orjson.dumps(_clean(value))
+    sys.stdout.write(_C1.sub(_escaped, encoded.decode()) + "\n")
     sys.stdout.flush()
 
 
@@ -50,6 +54,15 @@ def plain(text: str) -> str:
     brackets are taken literally.
     """
     return escape(text.translate(_CONTROLS))
+
+
+def one_line(text: str) -> str:
+    """Return `text` as `plain` does, on one line: for titles, ids and places."""
+    return plain(" ".join(text.split()))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found.group()):04x}"
 
 
 def _clean(value: Any) -> Any:

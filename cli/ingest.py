@@ -22,8 +22,8 @@ from cli.console import (
     EXIT_INTERRUPTED,
     err,
     fail,
+    one_line,
     out,
-    plain,
     print_json,
 )
 from ingest.deletion import Deletion
@@ -127,7 +127,7 @@ def delete(
             (Deletion(identity, settings.tenant) for identity in document_ids), writer, ledger
         )
     for reject in report.rejects:
-        err.print(plain(str(reject)))
+        err.print(one_line(str(reject)))
     _conclude(report, json)
 
 
@@ -139,7 +139,7 @@ class _Rejects:
 
     def add(self, reject: Reject) -> None:
         if self._printed < _SHOWN_REJECTS:
-            err.print(f"[red]failed[/] {plain(str(reject))}")
+            err.print(f"[red]failed[/] {one_line(str(reject))}")
             self._printed += 1
 
     def finish(self, failed: int) -> None:
@@ -151,7 +151,7 @@ def _say_skipped(skipped: list[Skipped]) -> None:
     if skipped:
         names = ", ".join(skip.place for skip in skipped[:3])
         more = ", …" if len(skipped) > 3 else ""
-        err.print(plain(f"passed over {len(skipped)} files or folders: {names}{more}"))
+        err.print(one_line(f"passed over {len(skipped)} files or folders: {names}{more}"))
 
 
 def _conclude(report: IngestReport, json: bool) -> None:
@@ -196,7 +196,7 @@ def _progress() -> Iterator[Callable[[Progress], None]]:
         with ProgressBar(*columns, console=err, transient=True) as bar:
             task = bar.add_task("", total=None, passages=0, place="")
             yield lambda now: bar.update(
-                task, completed=now.documents, passages=now.passages, place=plain(now.place)
+                task, completed=now.documents, passages=now.passages, place=one_line(now.place)
             )
         return
     said = time.monotonic()

@@ -12,7 +12,7 @@ from bootstrap.embedded import open_engine
 from bootstrap.settings import read_settings
 from cli import options
 from cli.batch import answer_lines
-from cli.console import EXIT_BAD_INPUT, err, fail, out, plain, print_json
+from cli.console import EXIT_BAD_INPUT, err, fail, one_line, out, plain, print_json
 from logicalrag.agent.excerpts import excerpt, matched_forms
 from logicalrag.engines.protocol import SearchEngine, SearchResult, Visibility
 from logicalrag.engines.report import error_report, search_report
@@ -121,8 +121,8 @@ def _show(parsed: Parsed, found: SearchResult, explain: bool) -> None:
     for rank, hit in enumerate(found.hits, start=1):
         passage = hit.passage
         out.print(
-            f"\n[bold]{rank}. {plain(passage.title or '(no title)')}[/]  "
-            f"[dim]{plain(passage.document_id)} · {passage.id} · {hit.score:.2f}[/]"
+            f"\n[bold]{rank}. {one_line(passage.title or '(no title)')}[/]  "
+            f"[dim]{one_line(passage.document_id)} · {passage.id} · {hit.score:.2f}[/]"
         )
         text, whole = excerpt(passage.text, stems, exact, 300)
         out.print(plain(" ".join(text.split())) + ("" if whole else " […]"))

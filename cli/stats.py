@@ -32,7 +32,7 @@ def stats(
             "size_bytes": held.size_bytes,
             "generation": held.generation,
             "pending": pending_documents(ledger, settings.tenant),
-            "ledger": dict(ledger.counts()),
+            "ledger": dict(ledger.counts(settings.tenant)),
         }
     if json:
         print_json(report)

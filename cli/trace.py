@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.console import out, plain
+from cli.console import one_line, out, plain
 from logicalrag.agent.actions import Read
 from logicalrag.agent.feedback import (
     CountFeedback,
@@ -31,7 +31,7 @@ _ABSTENTIONS = {
 
 def show_question(question: str, planner: str) -> None:
     """Print the question and who plans."""
-    out.print(f"[bold]Q: {plain(question)}[/]")
+    out.print(f"[bold]Q: {one_line(question)}[/]")
     out.print(f"[dim]planner: {plain(planner)}[/]")
 
 
@@ -45,7 +45,7 @@ def show_turn(turn: Turn) -> None:
         hits = f"[bold]{feedback.hits}[/] {'hit' if feedback.hits == 1 else 'hits'}"
         out.print(f"      → {hits} ({feedback.fraction:.1%}){refused}")
         for passage in feedback.results:
-            out.print(f"        · {plain(passage.title or passage.document_id)}")
+            out.print(f"        · {one_line(passage.title or passage.document_id)}")
         for part in feedback.leave_one_out:
             out.print(f"        without {_cut(part.canonical, 60)}: {part.hits}")
         if feedback.dead_words:
@@ -63,7 +63,7 @@ def show_turn(turn: Turn) -> None:
         asked = len(turn.action.passage_ids) if isinstance(turn.action, Read) else 0
         out.print(f"{lead}read    {asked} passages")
         for passage in feedback.passages:
-            out.print(f"        · {plain(passage.title or passage.document_id)}")
+            out.print(f"        · {one_line(passage.title or passage.document_id)}")
     elif isinstance(feedback, ErrorFeedback):
         out.print(f"{lead}[yellow]{feedback.code}[/]: {plain(feedback.message)}")
 
@@ -75,8 +75,8 @@ def show_outcome(state: SessionState) -> None:
         out.print(f"[bold green]A:[/] {plain(outcome.text)}")
         for number, citation in enumerate(outcome.citations, start=1):
             out.print(
-                f"  [{number}] [bold]{plain(citation.title)}[/] "
-                f"[dim]({plain(citation.document_id)})[/] "
+                f"  [{number}] [bold]{one_line(citation.title)}[/] "
+                f"[dim]({one_line(citation.document_id)})[/] "
                 f"{_cut(' '.join(citation.text.split()), _CITED_CODE_POINTS)}"
             )
         for claim in outcome.unsupported:

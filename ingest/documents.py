@@ -27,6 +27,7 @@ ReasonCode = Literal[
     "unreadable_file",
     "unsupported_type",
     "version_conflict",
+    "wrong_tenant",
 ]
 
 MAX_ID_BYTES = 8_192

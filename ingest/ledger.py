@@ -108,8 +108,12 @@ class Ledger(Protocol):
         """Yield the records that are claimed and not stored, in no certain order."""
         ...
 
-    def counts(self) -> Mapping[DocumentState, int]:
-        """Return how many documents are in each state; states without one are absent."""
+    def counts(self, tenant: str) -> Mapping[DocumentState, int]:
+        """Return how many of a tenant's documents are in each state; absent where none is."""
+        ...
+
+    def passages(self, tenant: str) -> int:
+        """Return how many passages the tenant's stored documents have."""
         ...
 
     def close(self) -> None:

@@ -212,11 +212,19 @@ class SqliteLedger:
             while some := rows.fetchmany(1_000):
                 yield from map(_record, some)
 
-    def counts(self) -> dict[DocumentState, int]:
-        """Return how many documents are in each state; states without one are absent."""
+    def counts(self, tenant: str) -> dict[DocumentState, int]:
+        """Return how many of a tenant's documents are in each state; absent where none is."""
+        count = "SELECT state, count(*) FROM documents WHERE tenant = ? GROUP BY state"
         with self._guard():
-            rows = self._database.execute("SELECT state, count(*) FROM documents GROUP BY state")
-            return {_STATES[state]: count for state, count in rows}
+            rows = self._database.execute(count, (tenant,))
+            return {_STATES[state]: number for state, number in rows}
+
+    def passages(self, tenant: str) -> int:
+        """Return how many passages the tenant's stored documents have."""
+        total = "SELECT coalesce(sum(passages), 0) FROM documents WHERE tenant = ? AND state = ?"
+        with self._guard():
+            (number,) = self._database.execute(total, (tenant, _STORED)).fetchone()
+            return int(number)
 
     def close(self) -> None:
         """Release the file. Idempotent."""

@@ -14,8 +14,8 @@ def document_of(
     """Return the document that `fields` describe, or the reject that names what is wrong.
 
     `id` and `text` are required; an integer id is read as its digits. `title` (string),
-    `metadata` (object), `access` (list of strings), `tenant` (string) and `version` (integer)
-    may be absent or null. Other names are left alone.
+    `metadata` (object), `access` (list of strings) and `version` (integer) may be absent or null,
+    and so may `tenant`, which must be `tenant` otherwise. Other names are left alone.
     """
 
     def reject(reason: ReasonCode, message: str) -> Reject:
@@ -43,13 +43,18 @@ def document_of(
     metadata = {} if (given := get("metadata")) is None else given
     access = get("access")
     version = get("version")
-    owner = tenant if (given := get("tenant")) is None else given
+    owner = get("tenant")
     if not isinstance(title, str):
         return reject("bad_field", '"title" is a string; write it in quotes')
     if not isinstance(metadata, dict):
         return reject("bad_field", '"metadata" is an object in braces')
-    if not isinstance(owner, str) or not owner or clean_utf8(owner) is None:
-        return reject("bad_field", '"tenant" is a string of at least one character')
+    if owner is not None and owner != tenant:
+        # Who may write for a tenant is the caller's to say, never a document's.
+        return reject(
+            "wrong_tenant",
+            f"the document is another tenant's than {tenant!r}, for which this run writes; "
+            "ingest it for its own tenant",
+        )
     if access is not None and not (isinstance(access, list) and all(map(_is_group, access))):
         return reject("bad_field", '"access" is a list of group names, each in quotes')
     if isinstance(version, bool) or not isinstance(version, int | None):
@@ -61,7 +66,7 @@ def document_of(
         title,
         text,
         metadata,
-        owner,
+        tenant,
         None if access is None else tuple(access),
         version,
         place,

@@ -168,7 +168,7 @@ def _read_file(
         buffered: io.BufferedReader = io.BufferedReader(io.FileIO(file), _BUFFER_BYTES)
         with buffered as stream:
             if kind == "jsonl":
-                yield from read_jsonl(stream, place, settings)
+                yield from _never_none(read_jsonl(stream, place, settings), place)
                 return
             data = stream.read(settings.max_file_bytes + 1)
     except FileNotFoundError:
@@ -183,6 +183,18 @@ def _read_file(
         return
     name = PurePosixPath(*Path(relative).parts)
     yield from _parse(data, kind, place, name, settings, seen, origin=os.path.realpath(file))
+
+
+def _never_none(
+    items: Iterable[SourceDocument | Reject], place: str
+) -> Iterator[SourceDocument | Reject]:
+    """Yield `items`, or a reject where there are none: an empty file is no success."""
+    empty = True
+    for item in items:
+        empty = False
+        yield item
+    if empty:
+        yield Reject(place, "no_text", "the file holds no document")
 
 
 def _parse(
@@ -203,7 +215,8 @@ def _parse(
         return
     if kind in ("csv", "tsv"):
         delimiter = "," if kind == "csv" else "\t"
-        yield from read_delimited(text, place, settings, delimiter=delimiter)
+        rows = read_delimited(text, place, settings, delimiter=delimiter)
+        yield from _never_none(rows, place)
         return
     identity = printable(str(relative))
     if (wrong := id_problem(identity)) is not None:

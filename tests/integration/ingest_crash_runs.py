@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -138,9 +139,12 @@ def _shape(passage: Passage) -> tuple[str, int, str, int, int]:
 
 
 def states(folder: Path) -> dict[str, int]:
-    """Return the ledger's counts by state."""
+    """Return the ledger's counts by state, over all tenants."""
+    counted: Counter[str] = Counter()
     with SqliteLedger(folder / "ledger.sqlite") as ledger:
-        return {str(state): count for state, count in ledger.counts().items()}
+        for tenant in TENANTS:
+            counted.update(ledger.counts(tenant))
+    return dict(counted)
 
 
 class Killer:

@@ -132,9 +132,12 @@ def test_claims_can_be_marked_in_parts(ledger: SqliteLedger) -> None:
     ledger.claim(claims)
     ledger.stored(claims[:1])
     assert sorted(each.document_id for each in ledger.pending()) == ["b", "c"]
+    assert ledger.passages("t") == claims[0].passages
     ledger.stored(claims[1:])
     assert list(ledger.pending()) == []
-    assert ledger.counts() == {"stored": 3}
+    assert ledger.passages("t") == sum(claim.passages for claim in claims)
+    assert (ledger.passages("other"), ledger.counts("other")) == (0, {})
+    assert ledger.counts("t") == {"stored": 3}
 
 
 def test_another_run_can_mark_what_a_killed_one_claimed(path: Path) -> None:
@@ -144,7 +147,7 @@ def test_another_run_can_mark_what_a_killed_one_claimed(path: Path) -> None:
         again = [_claim(each.document_id, before=each) for each in repair.pending()]
         assert repair.claim(again) == frozenset()
         repair.stored(again)
-        assert repair.counts() == {"stored": 2}
+        assert repair.counts("t") == {"stored": 2}
 
 
 def test_renewing_changes_the_version_alone(ledger: SqliteLedger) -> None:
@@ -165,7 +168,7 @@ def test_a_failure_never_hides_what_is_stored(ledger: SqliteLedger) -> None:
         for name, reason in (("a", "no_text"), ("b", "no_text"), ("b", "document_too_large"))
     ]
     ledger.failed(failures)
-    assert ledger.counts() == {"stored": 1, "failed": 1}
+    assert ledger.counts("t") == {"stored": 1, "failed": 1}
     failed = _record(ledger, "b")
     assert (failed.state, failed.claimed) == ("failed", 0)
     assert ledger.claim([_claim("b", before=failed)]) == frozenset()

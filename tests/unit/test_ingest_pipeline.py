@@ -17,7 +17,7 @@ from ingest.pipeline import IngestSettings, ingest
 from ingest.report import Progress
 from ingest.sqlite_ledger import SqliteLedger
 from logicalrag.engines.identity import document_key, passage_id
-from logicalrag.engines.protocol import Passage, Visibility
+from logicalrag.engines.protocol import DEFAULT_TENANT, Passage, Visibility
 from logicalrag.engines.reference import ReferenceEngine
 from tests.unit.ingest_jobs import SMALL, TEXTS, counts_of, document, stored
 
@@ -126,7 +126,7 @@ def test_bad_documents_fail_alone(engine: ReferenceEngine, ledger: SqliteLedger)
     ]
     assert tuple(seen) == report.rejects
     assert str(report.rejects[1]) == "e.txt: no_text: it has no text, or none that can be read"
-    assert ledger.counts() == {"stored": 2, "failed": 4}
+    assert ledger.counts(DEFAULT_TENANT) == {"stored": 2, "failed": 4}
     assert ingest([document("empty", "Now.")], engine, ledger, SMALL).added == 1
 
 

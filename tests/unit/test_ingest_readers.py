@@ -47,10 +47,10 @@ class TestJsonl:
     def test_every_field_arrives(self) -> None:
         line = (
             b'{"id": "a/b \xc3\xa9", "title": "T", "text": "x", "metadata": {"k": [1]},'
-            b' "access": ["g"], "tenant": "acme", "version": 3, "other": 1}\n'
+            b' "access": ["g"], "tenant": "default", "version": 3, "other": 1}\n'
         )
         assert _jsonl(line) == [
-            SourceDocument("a/b é", "T", "x", {"k": [1]}, "acme", ("g",), 3, "a.jsonl:1")
+            SourceDocument("a/b é", "T", "x", {"k": [1]}, "default", ("g",), 3, "a.jsonl:1")
         ]
 
     def test_what_is_absent_or_null_has_its_default(self) -> None:
@@ -95,7 +95,9 @@ class TestJsonl:
             ('{"id": "a", "text": "x", "access": "g"}', "bad_field"),
             ('{"id": "a", "text": "x", "access": [1]}', "bad_field"),
             ('{"id": "a", "text": "x", "access": [""]}', "bad_field"),
-            ('{"id": "a", "text": "x", "tenant": ""}', "bad_field"),
+            ('{"id": "a", "text": "x", "tenant": ""}', "wrong_tenant"),
+            ('{"id": "a", "text": "x", "tenant": "bank"}', "wrong_tenant"),
+            ('{"id": "a", "text": "x", "tenant": 7}', "wrong_tenant"),
             ('{"id": "a", "text": "x", "version": "3"}', "bad_field"),
             ('{"id": "a", "text": "x", "version": 1.0}', "bad_field"),
             ('{"id": "a", "text": "x", "version": true}', "bad_field"),

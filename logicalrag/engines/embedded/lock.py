@@ -16,6 +16,7 @@ from logicalrag.engines.errors import IndexLockedError
 
 LOCK_FILE = "writer.lock"
 _POLL_SECONDS = 0.05
+_DESCRIPTION_SECONDS = 1.0
 _MAX_DESCRIPTION_BYTES = 1000
 
 
@@ -65,8 +66,13 @@ class WriterLock:
         return True
 
     def _holder(self) -> str:
-        written = os.pread(self._file, _MAX_DESCRIPTION_BYTES, 0)
-        return written.decode("utf-8", "replace").strip() or "another process"
+        # Who has just taken the lock writes its description a moment later.
+        deadline = time.monotonic() + _DESCRIPTION_SECONDS
+        while not (written := os.pread(self._file, _MAX_DESCRIPTION_BYTES, 0).strip()):
+            if time.monotonic() > deadline:
+                return "another process"
+            time.sleep(_POLL_SECONDS)
+        return written.decode("utf-8", "replace")
 
     def _describe(self, description: str) -> None:
         os.ftruncate(self._file, 0)
