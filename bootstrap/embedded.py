@@ -57,9 +57,13 @@ class Session:
         on_turn: Callable[[SessionState], None] = lambda _: None,
     ) -> SessionState:
         """Run one session to its outcome; `on_turn` sees the state after every turn."""
-        visibility = Visibility(self.visibility.tenant, self.visibility.groups, hidden_documents)
-        state = start(question, self.planner, visibility, self.limits)
+        state = self.new(question, hidden_documents)
         return run(state, self.tools, self.planner, on_turn)
+
+    def new(self, question: str, hidden_documents: frozenset[str] = frozenset()) -> SessionState:
+        """Return the state of a session about `question` in which no turn was taken."""
+        visibility = Visibility(self.visibility.tenant, self.visibility.groups, hidden_documents)
+        return start(question, self.planner, visibility, self.limits)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from cli import options
 from cli.batch import answer_lines
 from cli.console import EXIT_ABSTAINED, EXIT_BAD_INPUT, EXIT_FAILED, EXIT_LIMIT, fail, print_json
 from cli.trace import show_outcome, show_question, show_turn
+from logicalrag.agent.outcome import Failed
 from logicalrag.agent.report import session_report
 from logicalrag.agent.state import SessionState
 
@@ -43,7 +44,7 @@ class QuestionLine(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     id: str | int | None = None
-    question: Annotated[str, Field(min_length=1)]
+    question: Annotated[str, Field(pattern=r"\S")]
     exclude_ids: Annotated[list[str], Field(max_length=10_000)] = []
 
 
@@ -77,13 +78,20 @@ def ask(
     )
     with open_session(settings, script) as session:
 
-        def answer(line: QuestionLine) -> dict[str, Any]:
+        def answer(line: QuestionLine) -> tuple[dict[str, Any], bool]:
             hidden = frozenset(line.exclude_ids)
-            report = session_report(session.ask(line.question, hidden_documents=hidden))
-            return {"id": line.id, "question": line.question, **report}
+            state = session.ask(line.question, hidden_documents=hidden)
+            report = {"id": line.id, "question": line.question, **session_report(state)}
+            return report, isinstance(state.outcome, Failed)
+
+        def refuse(value: object, message: str) -> dict[str, Any]:
+            given = value if isinstance(value, dict) else {}
+            state = session.new("").failed(Failed("bad_line", message))
+            asked = {"id": given.get("id"), "question": given.get("question")}
+            return {**asked, **session_report(state)}
 
         if batch is not None:
-            raise typer.Exit(answer_lines(batch, QuestionLine, answer))
+            raise typer.Exit(answer_lines(batch, QuestionLine, answer, refuse))
         assert question is not None  # noqa: S101 - exactly one of the two was given
         if json:
             state = session.ask(question)

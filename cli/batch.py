@@ -15,27 +15,45 @@ from cli.console import EXIT_BAD_INPUT, EXIT_FAILED, fail, print_json
 Request = TypeVar("Request", bound=BaseModel)
 
 
+Report = dict[str, Any]
+
+
 def answer_lines(
-    name: str, model: type[Request], answer: Callable[[Request], dict[str, Any]]
+    name: str,
+    model: type[Request],
+    answer: Callable[[Request], tuple[Report, bool]],
+    refuse: Callable[[object, str], Report],
 ) -> int:
     """Print one JSON line for each line of file `name` and return the exit code.
 
-    A line that is no such request gets ``{"error": {"code": "bad_line", …}}`` in its place, the
-    rest goes on, and the exit code is 1.
+    Args:
+        name: a path, or ``-`` for standard input; blank lines are skipped.
+        model: what a line holds.
+        answer: gives the report on a line, and whether the infrastructure failed over it.
+        refuse: gives the report on a line that does not hold that, from its JSON value (None
+            where it has none) and a sentence with its number. The rest goes on.
+
+    Returns:
+        0, or 1 where a line was refused or failed.
     """
     code = 0
     with _opened(name) as lines:
         for number, line in enumerate(lines, start=1):
-            if not line.strip():
+            text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+            if not text.strip():
                 continue
+            value: object = None
             try:
-                request = model.model_validate(orjson.loads(line))
+                value = orjson.loads(text)
+                request = model.model_validate(value)
             except (orjson.JSONDecodeError, ValidationError) as error:
                 code = EXIT_FAILED
-                message = f"{name}:{number}: {_sentence(error)}"
-                print_json({"error": {"code": "bad_line", "line": number, "message": message}})
+                print_json(refuse(value, f"{name}:{number}: {_sentence(error)}"))
                 continue
-            print_json(answer(request))
+            report, failed = answer(request)
+            print_json(report)
+            if failed:
+                code = EXIT_FAILED
     return code
 
 

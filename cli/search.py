@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -22,6 +23,7 @@ from logicalrag.query.parser import Parsed, parse
 from logicalrag.query.printer import canonical
 
 MAX_RESULTS = 1000
+MAX_EXCLUDED = 10_000
 
 EXAMPLES = """
 Examples:
@@ -30,18 +32,21 @@ Examples:
 
   logicalrag search 'opera NOT (handel OR title:alcina)' --explain
 
+  logicalrag search -- '-handel opera'      (after --, a leading - is the expression's)
+
   logicalrag search --batch expressions.jsonl > counts.jsonl
 """
 
 
 class SearchLine(BaseModel):
-    """One line of a batch."""
+    """One line of a batch; `exclude_ids` are documents that do not exist for it."""
 
     model_config = ConfigDict(extra="ignore")
 
     expression: str
-    default_operator: str = "OR"
+    default_operator: Any = "OR"  # whatever is no operator is the language's own error
     max_results: Annotated[int, Field(ge=0, le=MAX_RESULTS)] = 5
+    exclude_ids: Annotated[list[str], Field(max_length=MAX_EXCLUDED)] = []
 
 
 def search(
@@ -71,7 +76,12 @@ def search(
     with open_engine(settings) as engine:
         if batch is not None:
             raise typer.Exit(
-                answer_lines(batch, SearchLine, lambda line: _line_report(line, engine, visibility))
+                answer_lines(
+                    batch,
+                    SearchLine,
+                    lambda line: (_line_report(line, engine, visibility), False),
+                    _refused_line,
+                )
             )
         assert expression is not None  # noqa: S101 - exactly one of the two was given
         try:
@@ -100,8 +110,15 @@ def _line_report(line: SearchLine, engine: SearchEngine, visibility: Visibility)
         parsed = parse(line.expression, line.default_operator)
     except ExpressionError as error:
         return error_report(error)
+    visibility = replace(visibility, hidden_documents=frozenset(line.exclude_ids))
     found = engine.search(parsed.tree, visibility, limit=line.max_results)
     return search_report(found, canonical(parsed.tree), parsed.notices)
+
+
+def _refused_line(_value: object, message: str) -> dict[str, Any]:
+    hint = '{"expression": "…", "default_operator": "OR", "max_results": 5}'
+    error = {"code": "bad_line", "message": message, "position": 0, "end": 0, "hint": hint}
+    return {"error": error}
 
 
 def _show(parsed: Parsed, found: SearchResult, explain: bool) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -110,14 +111,29 @@ def test_a_batch_of_searches_answers_line_by_line(indexed: Command) -> None:
 
 
 def test_a_bad_line_of_a_batch_is_an_error_in_its_place(indexed: Command, tmp_path: Path) -> None:
-    (tmp_path / "batch.jsonl").write_text(
-        '{"expression": "opera"}\n{"expression": 3}\nnot json\n\n{"expression": "alcina"}\n'
+    (tmp_path / "batch.jsonl").write_bytes(
+        b'\xef\xbb\xbf{"expression": "opera"}\n{"expression": 3}\nnot json\n\n'
+        b'{"expression": "alcina"}\n{"expression": "opera", "default_operator": null}\n'
+        b'{"expression": "opera", "exclude_ids": ["a", "c"]}\n'
     )
     ran = indexed("search", "--batch", "batch.jsonl")
     assert ran.code == 1
-    assert [line.get("hits") for line in ran.lines] == [3, None, None, 1]
-    assert ran.lines[1]["error"]["code"] == "bad_line"
-    assert ran.lines[2]["error"]["line"] == 3
+    assert [line.get("hits") for line in ran.lines] == [3, None, None, 1, None, 1]
+    for number, line in ((2, ran.lines[1]), (3, ran.lines[2])):
+        assert set(line["error"]) == {"code", "message", "position", "end", "hint"}
+        assert line["error"]["code"] == "bad_line"
+        assert f"batch.jsonl:{number}: " in line["error"]["message"]
+    assert ran.lines[4]["error"]["code"] == "bad_default_operator"
+
+
+def test_a_bad_line_of_questions_is_an_error_outcome_in_its_place(indexed: Command) -> None:
+    given = '{"id": 7}\n{"id": 8, "question": " "}\n[]\n{"id": 9, "question": "Who wrote Alcina?"}'
+    ran = indexed("ask", "--batch", "-", given=given)
+    assert ran.code == 1
+    assert [line["id"] for line in ran.lines] == [7, 8, None, 9]
+    assert [line["outcome"] == "error" for line in ran.lines] == [True, True, True, False]
+    assert ran.lines[0]["reason"] == "bad_line"
+    assert set(ran.lines[0]) == set(ran.lines[3])
 
 
 def _script(folder: Path, *actions: object) -> str:
@@ -319,3 +335,30 @@ def test_progress_is_a_live_line_on_a_terminal(tmp_path: Path) -> None:
     assert b"documents, " in seen
     assert b"\x1b[" in seen, "a line that is redrawn"
     assert b"20000 added" in out
+
+
+def test_a_document_cannot_be_written_for_another_tenant(logicalrag: Command) -> None:
+    line = {"id": "secret", "title": "", "text": "balance is 100", "version": 1}
+    assert logicalrag("ingest", "-", "--tenant", "bank", given=json.dumps(line)).code == 0
+    forged = {**line, "tenant": "bank", "text": "balance is 0", "version": 99}
+    ran = logicalrag("ingest", "-", "--tenant", "guest", given=json.dumps(forged))
+    assert ran.code == 1
+    assert "wrong_tenant" in ran.err
+    kept = logicalrag("search", "balance", "--tenant", "bank", "--json").json["results"]
+    assert [result["text"] for result in kept] == ["balance is 100"]
+    assert logicalrag("stats", "--tenant", "guest", "--json").json["ledger"] == {}
+
+
+@pytest.mark.parametrize("lost", ["ledger.sqlite", "index"])
+def test_an_index_and_a_ledger_that_do_not_belong_together_are_refused(
+    indexed: Command, tmp_path: Path, lost: str
+) -> None:
+    for path in (tmp_path / ".logicalrag").iterdir():
+        if lost == "index" and path.is_dir():
+            shutil.rmtree(path)
+        elif path.name.startswith(lost):
+            path.unlink()
+    ran = indexed("ingest", "notes/plain.txt")
+    assert ran.code == 1
+    assert "do not belong together" in ran.err
+    assert "added" not in ran.out
