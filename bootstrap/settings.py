@@ -6,7 +6,6 @@ where no option on the command line gives it.
 
 from __future__ import annotations
 
-import codecs
 import difflib
 import os
 from pathlib import Path
@@ -81,9 +80,9 @@ class Settings(BaseSettings):
     def _known(cls, value: str | None) -> str | None:
         if value is not None:
             try:
-                codecs.lookup(value)
+                "x".encode(value)  # knows encodings of text only, not "base64"
             except LookupError:
-                raise ValueError(f"no encoding is called {value!r}") from None
+                raise ValueError(f"no encoding of text is called {value!r}") from None
         return value
 
     @model_validator(mode="after")
@@ -115,5 +114,7 @@ def read_settings(**given: Any) -> Settings:
         if not problem["loc"]:
             raise SettingsError(f"{problem['msg'].removeprefix('Value error, ')}.") from None
         name = str(problem["loc"][0])
-        option = f"--{name.replace('_', '-')} or {PREFIX}{name.upper()}"
-        raise SettingsError(f"The setting {name} ({option}): {problem['msg']}.") from None
+        wrong = problem["msg"].removeprefix("Value error, ")
+        raise SettingsError(
+            f"The setting {name} (variable {PREFIX}{name.upper()}): {wrong}."
+        ) from None
