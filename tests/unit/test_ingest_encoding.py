@@ -119,7 +119,7 @@ def test_other_encodings_are_right(text: str, encoding: str) -> None:
     ],
 )
 def test_what_cannot_be_told_is_refused(data: bytes) -> None:
-    with pytest.raises(UnreadableEncodingError, match="save it as UTF-8 and try again"):
+    with pytest.raises(UnreadableEncodingError, match="save it as UTF-8, or name it"):
         decode(data)
 
 
@@ -159,7 +159,7 @@ def test_the_error_travels_between_processes() -> None:
     again = pickle.loads(pickle.dumps(refused))  # noqa: S301  # its own bytes
     assert again.detail == "it is no UTF-8"
     assert str(again) == (
-        "its encoding cannot be told (it is no UTF-8); save it as UTF-8 and try again"
+        "its encoding cannot be told (it is no UTF-8); save it as UTF-8, or name it with --encoding"
     )
 
 
