@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -52,6 +53,7 @@ Examples:
 
   logicalrag delete paper-17 paper-18 --index big/
 """
+_NEW_OBJECTS = 50_000
 _PLAIN_SECONDS = 5.0
 _SHOWN_REJECTS = 20
 
@@ -89,6 +91,7 @@ def ingest(
         encoding=encoding,
         tenant=tenant,
     )
+    _collect_rarely()
     rejects = _Rejects()
     skipped: list[Skipped] = []
     try:
@@ -129,6 +132,16 @@ def delete(
     for reject in report.rejects:
         err.print(one_line(str(reject)))
     _conclude(report, json)
+
+
+def _collect_rarely() -> None:
+    """Let the collector of cycles look at new objects rarely, and at those of now never.
+
+    Hundreds of thousands of documents pass through, and next to none is part of a cycle: looking
+    for them takes a seventh of the time.
+    """
+    gc.freeze()
+    gc.set_threshold(_NEW_OBJECTS)
 
 
 class _Rejects:
