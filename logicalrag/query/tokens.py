@@ -78,6 +78,9 @@ def _replacement(character: str) -> str:
 
 
 _TABLE = _Table()
+_ASCII_TABLE = bytes(ord(_TABLE[code]) if code < 128 else 32 for code in range(256))
+# The apostrophe first: the search for it is the fast one.
+_ASCII_POSSESSIVE = re.compile(rb"'(?<=[0-9A-Za-z_]')[sS](?![0-9A-Za-z_])")
 
 
 class _NeedsContextError(Exception):
@@ -145,9 +148,16 @@ def tokenize_spaced(text: str) -> tuple[list[str], str]:
             text = _without_accents(unicodedata.normalize("NFC", _ZERO_WIDTH.sub("", text)))
             if "’" in text:
                 text = _POSSESSIVE.sub("", text)
-    if "'" in text:
-        text = _POSSESSIVE.sub("", text)
-    translated = text.translate(_TABLE)
+    if text.isascii():
+        # The same as below, several times as fast.
+        encoded = text.encode("ascii")
+        if b"'" in encoded:
+            encoded = _ASCII_POSSESSIVE.sub(b"", encoded)
+        translated = encoded.translate(_ASCII_TABLE).decode("ascii")
+    else:
+        if "'" in text:
+            text = _POSSESSIVE.sub("", text)
+        translated = text.translate(_TABLE)
     words = translated.split()
     if not translated.isascii() or (words and max(map(len, words)) > MAX_TOKEN_CODE_POINTS):
         pieces = [piece for word in words for piece in _pieces(word)]
