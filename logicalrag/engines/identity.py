@@ -12,7 +12,7 @@ from hashlib import blake2b
 _DIGEST_BYTES = 12  # 24 hexadecimal digits
 
 
-@lru_cache(maxsize=65_536)  # ingestion asks for a document's key more than once, soon after
+@lru_cache(maxsize=8_192)  # ingestion asks for a document's key more than once, soon after
 def document_key(tenant: str, document_id: str) -> str:
     """Return the document's key: 24 characters of ``0-9a-f``, never shared by two tenants."""
     return _digest(b"document", tenant, document_id, "")
