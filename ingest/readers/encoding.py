@@ -55,7 +55,10 @@ class UnreadableEncodingError(ValueError):
         self.detail = detail
 
     def __str__(self) -> str:
-        return f"its encoding cannot be told ({self.detail}); save it as UTF-8, or name it with --encoding"
+        return (
+            f"its encoding cannot be told ({self.detail}); "
+            "save it as UTF-8, or name it with --encoding"
+        )
 
 
 def byte_order_mark(data: bytes) -> tuple[str, int] | None:

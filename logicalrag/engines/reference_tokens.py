@@ -8,6 +8,7 @@ other. They agree on letters of every script and on the accents of Latin; they m
   ligatures (``ﬁ``);
 - words of more than 64 code points that hold letters folded to two (``ß``): here a word is cut
   before it is folded;
+- runs of more than 30 marks, which only the other one cuts;
 - characters newer than the Unicode version of the running Python.
 """
 

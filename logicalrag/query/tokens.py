@@ -1,10 +1,10 @@
 """The token rule: which words a text consists of, the same for documents and expressions.
 
-A text is first prepared: soft hyphens and zero-width characters removed, NFC, U+0130 read as
-``i``, combining accents and a possessive ``'s`` dropped. A token is then one Han or Hiragana
-character, or a run of other letters, marks, numbers and ``_`` with at least one that is no mark,
-cut every 64 code points; lower case code point by code point, then folded to ASCII where the
-folding table knows the character.
+A text is first prepared: soft hyphens and zero-width characters removed, runs of more than 30
+marks cut, NFC, U+0130 read as ``i``, combining accents and a possessive ``'s`` dropped. A token
+is then one Han or Hiragana character, or a run of other letters, marks, numbers and ``_`` with at
+least one that is no mark, cut every 64 code points; lower case code point by code point, then
+folded to ASCII where the folding table knows the character.
 
 Source: the specification of the query language and its definitions. The rule is applied here,
 once; engines receive tokens.
@@ -30,6 +30,10 @@ _NOT_ONLY_MARKS = regex.compile(r"[\p{L}\p{N}_]", regex.V1)
 # What takes no width: default-ignorable code points, apart from the letters among them
 # (Hangul fillers), which are ordinary token characters.
 _ZERO_WIDTH = regex.compile(r"[\p{Default_Ignorable_Code_Point}--[\p{L}]]", regex.V1)
+# Putting marks into their order takes time quadratic in their number; no writing has so many
+# (Unicode Standard Annex 15, section 13: stream-safe text).
+MAX_MARKS = 30
+_LONG_MARKS = regex.compile(rf"(\p{{M}}{{{MAX_MARKS}}})\p{{M}}+", regex.V1)
 _ACCENTS = regex.compile("[\u0300-\u036f]+")
 _POSSESSIVE = regex.compile(rf"(?<=[{_WORD_CLASS}])['’][sS](?![{_WORD_CLASS}])", regex.V1)
 # Only marks and the later letters of a Hangul syllable can compose with what precedes them, so
@@ -145,7 +149,8 @@ def tokenize_spaced(text: str) -> tuple[list[str], str]:
         try:
             text = _NON_ASCII.sub(_run_replacement, text)
         except _NeedsContextError:
-            text = _without_accents(unicodedata.normalize("NFC", _ZERO_WIDTH.sub("", text)))
+            text = _LONG_MARKS.sub(r"\1", _ZERO_WIDTH.sub("", text))
+            text = _without_accents(unicodedata.normalize("NFC", text))
             if "’" in text:
                 text = _POSSESSIVE.sub("", text)
     if text.isascii():
@@ -218,6 +223,10 @@ def _prepare_with_offsets(text: str) -> tuple[str, list[int], list[int]]:
     """Return the prepared text and, for each of its code points, start and end in `text`."""
     kept = [index for index, character in enumerate(text) if not _is_zero_width(character)]
     compact = "".join(text[index] for index in kept)
+    for match in reversed(list(_LONG_MARKS.finditer(compact))):
+        begin, end = match.start() + MAX_MARKS, match.end()
+        compact = compact[:begin] + compact[end:]
+        del kept[begin:end]
     characters: list[str] = []
     starts: list[int] = []
     ends: list[int] = []

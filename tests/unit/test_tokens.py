@@ -248,3 +248,15 @@ def test_every_code_point_makes_at_most_one_token() -> None:
 )
 def test_scripts_without_word_rules(text: str, is_unsupported: bool) -> None:
     assert has_unsupported_script(text) is is_unsupported
+
+
+def test_a_long_run_of_marks_costs_no_quadratic_time_and_leaves_its_neighbours() -> None:
+    # Alternating classes of marks are the worst case of canonical ordering: without the bound
+    # this text takes minutes.
+    text = "before a" + "\u0301\u0316" * 200_000 + " \u0915" + "\u093c\u094d" * 50 + " after"
+    tokens = tokenize(text)
+    assert tokens[:2] == ["before", "a"]
+    assert tokens[-1] == "after"
+    assert len(tokens[2]) <= 1 + 30
+    short = text[:2_000] + " \u0915" + "\u093c\u094d" * 50 + " after"
+    assert [token.text for token in token_spans(short)] == tokenize(short)
