@@ -123,3 +123,16 @@ def test_one_sentence_that_says_nearly_all_is_evidence_whatever_its_title(
     planner = OfflinePlanner()
     state = run(start(question, planner), Tools(engine_over(documents)), planner)
     assert isinstance(state.outcome, Answered) == answers
+
+
+def test_a_sentence_that_says_it_all_takes_no_stray_one_along() -> None:
+    documents = [
+        ("errors", "Errors", "ERR_CONN_RESET is retried three times. Then the job fails."),
+        ("cinema", "Zheng Zhengqiu", "He is often considered a father of Chinese cinema."),
+        *((f"d{n}", f"Page {n}", "Nothing of note stands here.") for n in range(20)),
+    ]
+    planner = OfflinePlanner()
+    question = "How often is ERR_CONN_RESET retried?"
+    state = run(start(question, planner), Tools(engine_over(documents)), planner)
+    assert isinstance(state.outcome, Answered)
+    assert state.outcome.text == "Errors: ERR_CONN_RESET is retried three times."

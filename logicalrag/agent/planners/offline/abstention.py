@@ -95,12 +95,16 @@ def should_abstain(evidence: Evidence, rating: Rating, pair: Pair | None) -> boo
     One sentence that, with its title, holds every name and nearly all of the question is
     evidence by itself. Arguments as for `signs`.
     """
-    if any(_says_it_all(evidence, sentence) for sentence in shown_sentences(evidence)):
+    if any(says_it_all(evidence, sentence) for sentence in shown_sentences(evidence)):
         return False
     return confidence(signs(evidence, rating, pair)) < 0.5
 
 
-def _says_it_all(evidence: Evidence, sentence: Sentence) -> bool:
+def says_it_all(evidence: Evidence, sentence: Sentence) -> bool:
+    """Return whether a sentence holds, with its title, every name and nearly all of the question.
+
+    Arguments as for `signs`.
+    """
     question = evidence.question
     named = {s for name in question.maximal_names() for s in stems(name)}.intersection(
         question.words

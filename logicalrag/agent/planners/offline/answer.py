@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import regex
 
 from logicalrag.agent.actions import Answer
+from logicalrag.agent.planners.offline.abstention import says_it_all
 from logicalrag.agent.planners.offline.comparison import agrees, compared_passages
 from logicalrag.agent.planners.offline.evidence import Evidence
 from logicalrag.agent.planners.offline.lexicon import ABBREVIATIONS
@@ -55,8 +56,13 @@ def draft(evidence: Evidence, rating: Rating) -> Draft | None:
     pair = compared and best_of_each(rating, plain, lengths, _ROOM, compared)
     pair = pair or best_pair(rating, plain, lengths, _ROOM)
     if pair is not None:
-        idle = not compared and _is_idle(evidence, rating, pair)
-        return Draft((pair.conclusion,) if idle else (pair.anchor, pair.conclusion), pair)
+        if compared:
+            return Draft((pair.anchor, pair.conclusion), pair)
+        if _is_idle(evidence, rating, pair):
+            return Draft((pair.conclusion,), pair)
+        if _is_stray(evidence, rating, pair):
+            return Draft((pair.anchor,), pair)
+        return Draft((pair.anchor, pair.conclusion), pair)
     return Draft((max(plain, key=lambda sentence: rating.rate(sentence, sentence)),), None)
 
 
@@ -82,6 +88,13 @@ def _is_idle(evidence: Evidence, rating: Rating, pair: Pair) -> bool:
         return False
     linked = rating.are_linked(anchor, conclusion) or rating.are_linked(conclusion, anchor)
     return not linked or rating.is_titled(conclusion) or evidence.share(conclusion.words) > _MOST
+
+
+def _is_stray(evidence: Evidence, rating: Rating, pair: Pair) -> bool:
+    """Return whether the conclusion can go: the anchor says it all, and no name links the two."""
+    anchor, conclusion = pair.anchor, pair.conclusion
+    linked = rating.are_linked(anchor, conclusion) or rating.are_linked(conclusion, anchor)
+    return not linked and says_it_all(evidence, anchor)
 
 
 def _is_plain(text: str) -> bool:
