@@ -60,8 +60,8 @@ def draft(evidence: Evidence, rating: Rating) -> Draft | None:
             return Draft((pair.anchor, pair.conclusion), pair)
         if _is_idle(evidence, rating, pair):
             return Draft((pair.conclusion,), pair)
-        if _is_stray(evidence, rating, pair):
-            return Draft((pair.anchor,), pair)
+        if (alone := _sufficient(evidence, rating, pair)) is not None:
+            return Draft((alone,), pair)
         return Draft((pair.anchor, pair.conclusion), pair)
     return Draft((max(plain, key=lambda sentence: rating.rate(sentence, sentence)),), None)
 
@@ -90,11 +90,12 @@ def _is_idle(evidence: Evidence, rating: Rating, pair: Pair) -> bool:
     return not linked or rating.is_titled(conclusion) or evidence.share(conclusion.words) > _MOST
 
 
-def _is_stray(evidence: Evidence, rating: Rating, pair: Pair) -> bool:
-    """Return whether the conclusion can go: the anchor says it all, and no name links the two."""
+def _sufficient(evidence: Evidence, rating: Rating, pair: Pair) -> Sentence | None:
+    """Return the sentence of `pair` that says it all, where no name links it to the other."""
     anchor, conclusion = pair.anchor, pair.conclusion
-    linked = rating.are_linked(anchor, conclusion) or rating.are_linked(conclusion, anchor)
-    return not linked and says_it_all(evidence, anchor)
+    if rating.are_linked(anchor, conclusion) or rating.are_linked(conclusion, anchor):
+        return None
+    return next((each for each in (conclusion, anchor) if says_it_all(evidence, each)), None)
 
 
 def _is_plain(text: str) -> bool:
