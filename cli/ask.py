@@ -13,10 +13,9 @@ from bootstrap.settings import read_settings
 from cli import options
 from cli.batch import answer_lines
 from cli.console import EXIT_ABSTAINED, EXIT_BAD_INPUT, EXIT_FAILED, EXIT_LIMIT, fail, print_json
-from cli.trace import show_outcome, show_question, show_turn
+from cli.trace import show_last_turn, show_outcome, show_question
 from logicalrag.agent.outcome import Failed
 from logicalrag.agent.report import session_report
-from logicalrag.agent.state import SessionState
 
 EXIT_CODES = {
     "answered": 0,
@@ -98,10 +97,6 @@ def ask(
             print_json(session_report(state))
         else:
             show_question(question, session.planner_label)
-            state = session.ask(question, on_turn=_show_last)
+            state = session.ask(question, on_turn=show_last_turn)
             show_outcome(state)
     raise typer.Exit(EXIT_CODES[state.outcome.kind] if state.outcome else EXIT_FAILED)
-
-
-def _show_last(state: SessionState) -> None:
-    show_turn(state.turns[-1])

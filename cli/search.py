@@ -15,14 +15,13 @@ from cli import options
 from cli.batch import answer_lines
 from cli.console import EXIT_BAD_INPUT, err, fail, one_line, out, plain, print_json
 from logicalrag.agent.excerpts import excerpt, matched_forms
-from logicalrag.engines.protocol import SearchEngine, SearchResult, Visibility
+from logicalrag.engines.protocol import MAX_LIMIT, SearchEngine, SearchResult, Visibility
 from logicalrag.engines.report import error_report, search_report
 from logicalrag.query.errors import ExpressionError
 from logicalrag.query.nodes import And, Boosted, Node, Not, Or
 from logicalrag.query.parser import Parsed, parse
 from logicalrag.query.printer import canonical
 
-MAX_RESULTS = 1000
 MAX_EXCLUDED = 10_000
 
 EXAMPLES = """
@@ -45,7 +44,7 @@ class SearchLine(BaseModel):
 
     expression: str
     default_operator: Any = "OR"  # whatever is no operator is the language's own error
-    max_results: Annotated[int, Field(ge=0, le=MAX_RESULTS)] = 5
+    max_results: Annotated[int, Field(ge=0, le=MAX_LIMIT)] = 5
     exclude_ids: Annotated[list[str], Field(max_length=MAX_EXCLUDED)] = []
 
 
@@ -54,7 +53,7 @@ def search(
         str | None, typer.Argument(help="A search expression.", show_default=False)
     ] = None,
     max_results: Annotated[
-        int, typer.Option("--max-results", "-n", min=0, max=MAX_RESULTS, help="Passages to show.")
+        int, typer.Option("--max-results", "-n", min=0, max=MAX_LIMIT, help="Passages to show.")
     ] = 5,
     default_operator: Annotated[
         str, typer.Option(help="What joins clauses side by side: OR or AND.")

@@ -18,7 +18,7 @@ from logicalrag.agent.outcome import (
     Failed,
     LimitReached,
 )
-from logicalrag.agent.state import SessionState, Turn
+from logicalrag.agent.state import SessionState
 
 _CITED_CODE_POINTS = 240
 
@@ -35,8 +35,9 @@ def show_question(question: str, planner: str) -> None:
     out.print(f"[dim]planner: {plain(planner)}[/]")
 
 
-def show_turn(turn: Turn) -> None:
-    """Print one turn in a few lines; the turn that ends the session prints nothing."""
+def show_last_turn(state: SessionState) -> None:
+    """Print the last turn in a few lines; the turn that ends the session prints nothing."""
+    turn = state.turns[-1]
     feedback = turn.feedback
     lead = f"[cyan]{turn.number:3}[/] "
     if isinstance(feedback, SearchFeedback):

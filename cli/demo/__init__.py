@@ -16,10 +16,9 @@ from bootstrap.embedded import ingest_settings, open_session, open_writer, reade
 from bootstrap.settings import read_settings
 from cli.ask import EXIT_CODES
 from cli.console import EXIT_FAILED, out
-from cli.trace import show_outcome, show_question, show_turn
+from cli.trace import show_last_turn, show_outcome, show_question
 from ingest.pipeline import ingest
 from ingest.readers.folder import read_paths
-from logicalrag.agent.state import SessionState
 
 DEMO_INDEX = Path(".logicalrag-demo")
 EXAMPLES = """
@@ -65,7 +64,7 @@ def demo(
     with open_session(settings) as session:
         for question in questions:
             show_question(question["question"], session.planner_label)
-            state = session.ask(question["question"], on_turn=_show_last)
+            state = session.ask(question["question"], on_turn=show_last_turn)
             show_outcome(state)
             out.print()
             failed |= state.outcome is None or EXIT_CODES[state.outcome.kind] == EXIT_FAILED
@@ -83,7 +82,3 @@ def _command_as_called() -> str:
     if called.name == "logicalrag" and shutil.which("logicalrag") is None:
         return os.path.relpath(called)
     return "logicalrag"
-
-
-def _show_last(state: SessionState) -> None:
-    show_turn(state.turns[-1])

@@ -14,7 +14,8 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, StrictInt, StrictStr, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as validated
 
-MAX_COUNTED_EXPRESSIONS = 32
+from logicalrag.engines.protocol import MAX_TREES
+
 MAX_RESULTS = 20
 MAX_READ = 10
 MAX_NEIGHBOURS = 3
@@ -46,9 +47,7 @@ class Search:
 class Count:
     """Count the hits of 1 to 32 expressions; shows no passage. Other arguments as in `Search`."""
 
-    expressions: Annotated[
-        tuple[StrictStr, ...], Field(min_length=1, max_length=MAX_COUNTED_EXPRESSIONS)
-    ]
+    expressions: Annotated[tuple[StrictStr, ...], Field(min_length=1, max_length=MAX_TREES)]
     default_operator: StrictStr = "OR"
     evidence_needed: StrictStr = ""
     kind: Literal["count"] = "count"

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from logicalrag.agent.actions import Count, Search
+from logicalrag.agent.dead_words import asked_words, without_hits
 from logicalrag.agent.feedback import CountFeedback, SearchFeedback
 from logicalrag.agent.outcome import Certificate, CertifiedExpression
 from logicalrag.agent.state import SessionState
 from logicalrag.agent.tools import Tools
 from logicalrag.engines.analysis import stem
-from logicalrag.engines.protocol import Visibility
-from logicalrag.query.nodes import And, Leaf, Node, Not, Phrase, Word
+from logicalrag.query.nodes import And, Node, Not
 from logicalrag.query.parser import parse
 from logicalrag.query.printer import canonical
 from logicalrag.query.relaxation import weaker_than
 from logicalrag.query.tokens import token_spans
-from logicalrag.query.visitor import positive_leaves
 
 MIN_EXPRESSIONS = 4
 # A chain longer than this proves nothing more; the bound also keeps one count call enough.
 MAX_EXPRESSIONS = 8
 _MAX_CANDIDATES = 64
-_MAX_COUNTED = 32
 _ATTEMPTS = 3
 
 
@@ -94,8 +91,12 @@ def _chain(
         ]
         for i in range(size)
     ]
-    words = [_words(candidate.tree) for candidate in candidates]
-    dead = _dead(words, state.visibility, tools) - _question_names(state.question)
+    asked = [asked_words(candidate.tree) for candidate in candidates]
+    words = [frozenset(stem(leaf.tokens[0]) for leaf in leaves) for leaves in asked]
+    # Dead is a word of which some form that was asked for is: in that field, as that quote.
+    forms = list(dict.fromkeys(leaf for leaves in asked for leaf in leaves))
+    empty = without_hits(forms, tools.engine, state.visibility)
+    dead = {stem(leaf.tokens[0]) for leaf in empty} - _question_names(state.question)
     best: list[_Candidate] | None = None
     for first in range(size):
         # longest[j]: the longest chain from `first` to j, by indices.
@@ -110,7 +111,7 @@ def _chain(
                 continue
             path = [*max(paths, key=len), last]
             longest[last] = path
-            if len(path) < MIN_EXPRESSIONS or words[first].keys() & words[last].keys() & dead:
+            if len(path) < MIN_EXPRESSIONS or words[first] & words[last] & dead:
                 continue
             if best is None or len(path) > len(best):
                 best = [candidates[index] for index in path]
@@ -119,37 +120,11 @@ def _chain(
     return best
 
 
-def _words(tree: Node) -> dict[str, set[Leaf]]:
-    """Return the tree's positive words by stem, each as it is asked for: word or quote, field."""
-    words: dict[str, set[Leaf]] = {}
-    for leaf in positive_leaves(tree):
-        kind = Phrase if isinstance(leaf, Phrase) else Word
-        for token in leaf.tokens:
-            words.setdefault(stem(token), set()).add(kind((token,), leaf.field))
-    return words
-
-
 def _question_names(question: str) -> frozenset[str]:
     """Return the stems of the question's words that begin with a capital or a digit."""
     return frozenset(
         stem(token.text) for token in token_spans(question) if not question[token.start].islower()
     )
-
-
-def _dead(
-    asked: Iterable[Mapping[str, set[Leaf]]], visibility: Visibility, tools: Tools
-) -> frozenset[str]:
-    """Return the stems of which some form that was asked for has no visible hit."""
-    leaves = sorted(
-        {(word, leaf) for words in asked for word, forms in words.items() for leaf in forms},
-        key=repr,
-    )
-    dead: set[str] = set()
-    for begin in range(0, len(leaves), _MAX_COUNTED):
-        batch = leaves[begin : begin + _MAX_COUNTED]
-        counts = tools.engine.count([leaf for _, leaf in batch], visibility).counts
-        dead.update(word for (word, _), count in zip(batch, counts, strict=True) if not count.hits)
-    return frozenset(dead)
 
 
 def _recount(chain: list[_Candidate], state: SessionState, tools: Tools) -> Certificate | None:

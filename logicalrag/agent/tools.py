@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from logicalrag.agent.actions import Count, Read, Search
+from logicalrag.agent.dead_words import asked_words, without_hits
 from logicalrag.agent.excerpts import excerpt, matched_forms
 from logicalrag.agent.feedback import (
     CountFeedback,
@@ -27,12 +28,10 @@ from logicalrag.engines.protocol import (
     Visibility,
 )
 from logicalrag.query.errors import ExpressionError, Notice
-from logicalrag.query.nodes import Leaf, Node, Phrase, Word
+from logicalrag.query.nodes import Node
 from logicalrag.query.parser import Parsed, parse
 from logicalrag.query.printer import canonical
 from logicalrag.query.visitor import positive_leaves
-
-_MAX_COUNTED = 32
 
 
 def _nothing_pending() -> int:
@@ -169,22 +168,13 @@ def _dead_words(
     tree: Node, engine: SearchEngine, visibility: Visibility, limits: Limits
 ) -> tuple[DeadWord, ...]:
     """Return the positive words that have no visible hit of their own, with what is near."""
-    words: dict[Leaf, None] = {}
-    for leaf in positive_leaves(tree):
-        kind = Phrase if isinstance(leaf, Phrase) else Word
-        for token in leaf.tokens:
-            words.setdefault(kind((token,), leaf.field))
-    asked = list(words)
     dead: list[DeadWord] = []
-    for begin in range(0, len(asked), _MAX_COUNTED):
-        batch = asked[begin : begin + _MAX_COUNTED]
-        for leaf, counted in zip(batch, engine.count(batch, visibility).counts, strict=True):
-            if counted.hits == 0 and len(dead) < limits.dead_words:
-                nearest = engine.nearest_words(
-                    leaf.tokens[0], visibility, field=leaf.field, limit=limits.nearest_words
-                )
-                near = tuple(PartCount(word.word, word.hits) for word in nearest)
-                dead.append(DeadWord(canonical(leaf), near))
+    for leaf in without_hits(asked_words(tree), engine, visibility)[: limits.dead_words]:
+        nearest = engine.nearest_words(
+            leaf.tokens[0], visibility, field=leaf.field, limit=limits.nearest_words
+        )
+        near = tuple(PartCount(word.word, word.hits) for word in nearest)
+        dead.append(DeadWord(canonical(leaf), near))
     return tuple(dead)
 
 

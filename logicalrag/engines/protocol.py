@@ -16,6 +16,14 @@ from logicalrag.query.nodes import Field, Node
 Relation = Literal["eq", "gte", "estimate"]
 DEFAULT_TENANT = "default"
 
+# Bounds of one call, the same on every engine.
+MAX_LIMIT = 1000
+MAX_TREES = 32
+MAX_NEIGHBOURS = 5
+MAX_LEFT_OUT = 16
+# Nearest words: 1 − Levenshtein distance / length of the longer word, at least.
+MIN_SIMILARITY = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class Visibility:

@@ -15,6 +15,11 @@ from rapidfuzz.distance import Levenshtein
 
 from logicalrag.engines.analysis import stem
 from logicalrag.engines.protocol import (
+    MAX_LEFT_OUT,
+    MAX_LIMIT,
+    MAX_NEIGHBOURS,
+    MAX_TREES,
+    MIN_SIMILARITY,
     ClauseCount,
     Count,
     CountResult,
@@ -29,12 +34,6 @@ from logicalrag.engines.reference_bm25 import FieldStatistics, idf, score
 from logicalrag.engines.reference_tokens import tokenize
 from logicalrag.query.nodes import FIELDS, And, Boosted, Field, Leaf, Node, Not, Or, Phrase, Word
 from logicalrag.query.printer import canonical
-
-MAX_LIMIT = 1000
-MAX_TREES = 32
-MAX_NEIGHBOURS = 5
-MAX_LEFT_OUT = 16
-MIN_SIMILARITY = 0.5
 
 
 @dataclass(frozen=True, slots=True)

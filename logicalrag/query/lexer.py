@@ -11,12 +11,15 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple, NoReturn
 
-import regex
-
 from logicalrag.query import diagnostics
 from logicalrag.query.limits import Limits
 from logicalrag.query.nodes import FIELDS
-from logicalrag.query.tokens import MAX_TOKEN_CODE_POINTS, tokenize
+from logicalrag.query.tokens import (
+    MAX_TOKEN_CODE_POINTS,
+    TOKEN_CHARACTER,
+    TOKEN_MAKER,
+    tokenize,
+)
 
 Kind = Literal[
     "word", "quote", "and", "or", "not", "open", "close", "boost", "field", "punctuation", "end"
@@ -69,9 +72,6 @@ _QUOTED = {
     for closer in _CLOSERS.values()
 }
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_WORD_CHARACTER = regex.compile(r"[\p{L}\p{M}\p{N}_]", regex.V1)
-# Not a mark: a mark alone makes no token, and a NOT needs a clause that has one.
-_WORD_START = regex.compile(r"[\p{L}\p{N}_]", regex.V1)
 
 
 def is_within_boost_bounds(number: str) -> bool:
@@ -200,7 +200,8 @@ class Lexer:
         if character == "\\":
             # A lone final backslash is punctuation, and so is what precedes it.
             return position + 1 < len(text)
-        return character in _CLOSERS or character == "(" or _WORD_START.match(character) is not None
+        # A mark alone makes no token, and a NOT needs a clause that has one.
+        return character in _CLOSERS or character == "(" or TOKEN_MAKER.match(character) is not None
 
     def _check_clauses(self, start: int, end: int) -> None:
         """Refuse the clause that begins at `start` where it is one too many."""
@@ -288,7 +289,7 @@ class Lexer:
                 pieces.append(piece)
                 position = ordinary.end()
                 is_last_escaped = False
-                if (not has_word or question >= 0) and _WORD_CHARACTER.search(piece):
+                if (not has_word or question >= 0) and TOKEN_CHARACTER.search(piece):
                     has_word = True
                     if question >= 0:
                         fail(diagnostics.wildcard(self.source, question))
@@ -306,7 +307,7 @@ class Lexer:
                 is_escaped = is_last_escaped = True
                 literal = text[position + 1]
                 pieces.append(literal)
-                if _WORD_CHARACTER.match(literal):
+                if TOKEN_CHARACTER.match(literal):
                     has_word = True
                     if question >= 0:
                         fail(diagnostics.wildcard(self.source, question))
@@ -318,7 +319,7 @@ class Lexer:
                 if has_word and question < 0:
                     question = position
             elif character == "~":
-                if pieces and _WORD_CHARACTER.match(pieces[-1][-1]):
+                if pieces and TOKEN_CHARACTER.match(pieces[-1][-1]):
                     fail(self._no_tilde(position))
             elif character == ":":
                 if has_word:

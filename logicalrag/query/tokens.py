@@ -24,9 +24,10 @@ from logicalrag.query.folding import ASCII_FOLD
 MAX_TOKEN_CODE_POINTS = 64
 
 _WORD_CLASS = r"\p{L}\p{M}\p{N}_"
-_TOKEN_CHARACTER = regex.compile(rf"[{_WORD_CLASS}]", regex.V1)
+# What can stand in a token, and what makes one: marks alone do not.
+TOKEN_CHARACTER = regex.compile(rf"[{_WORD_CLASS}]", regex.V1)
 _IDEOGRAPH = regex.compile(r"[[\p{sc=Han}\p{sc=Hiragana}]&&[\p{L}\p{N}]]", regex.V1)
-_NOT_ONLY_MARKS = regex.compile(r"[\p{L}\p{N}_]", regex.V1)
+TOKEN_MAKER = regex.compile(r"[\p{L}\p{N}_]", regex.V1)
 # What takes no width: default-ignorable code points, apart from the letters among them
 # (Hangul fillers), which are ordinary token characters.
 _ZERO_WIDTH = regex.compile(r"[\p{Default_Ignorable_Code_Point}--[\p{L}]]", regex.V1)
@@ -73,7 +74,7 @@ class _Table(dict[int, str]):
 
 
 def _replacement(character: str) -> str:
-    if not _TOKEN_CHARACTER.fullmatch(character):
+    if not TOKEN_CHARACTER.fullmatch(character):
         return " "
     if _IDEOGRAPH.fullmatch(character):
         return f" {character} "
@@ -123,11 +124,6 @@ _RUNS = _Runs()
 
 def _run_replacement(match: re.Match[str]) -> str:
     return _RUNS[match.group()]
-
-
-def is_token_character(character: str) -> bool:
-    """Return whether `character` (one code point) can stand inside a token."""
-    return _TOKEN_CHARACTER.fullmatch(character) is not None
 
 
 def has_unsupported_script(text: str) -> bool:
@@ -185,7 +181,7 @@ def token_spans(text: str) -> list[Token]:
         word = "".join(folded)
         for begin in range(0, len(word), MAX_TOKEN_CODE_POINTS):
             piece = word[begin : begin + MAX_TOKEN_CODE_POINTS]
-            if _NOT_ONLY_MARKS.search(piece):
+            if TOKEN_MAKER.search(piece):
                 first, last = origins[begin], origins[begin + len(piece) - 1]
                 found.append(Token(piece, starts[first], ends[last]))
         folded.clear()
@@ -215,7 +211,7 @@ def _without_accents(composed: str) -> str:
 def _pieces(word: str) -> Iterator[str]:
     for begin in range(0, len(word), MAX_TOKEN_CODE_POINTS):
         piece = word[begin : begin + MAX_TOKEN_CODE_POINTS]
-        if piece.isascii() or _NOT_ONLY_MARKS.search(piece):
+        if piece.isascii() or TOKEN_MAKER.search(piece):
             yield piece
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from logicalrag.query.folding import ASCII_FOLD
 from logicalrag.query.tokens import (
     MAX_TOKEN_CODE_POINTS,
+    TOKEN_CHARACTER,
     has_unsupported_script,
-    is_token_character,
     token_spans,
     tokenize,
 )
@@ -161,7 +161,7 @@ def test_a_token_read_again_is_itself(text: str) -> None:
 def test_every_token_is_short_lower_case_and_has_more_than_marks(text: str) -> None:
     for token in tokenize(text):
         assert 1 <= len(token) <= MAX_TOKEN_CODE_POINTS
-        assert all(is_token_character(character) for character in token)
+        assert all(TOKEN_CHARACTER.fullmatch(character) for character in token)
         # By `regex`, whose Unicode is newer than that of older interpreters.
         assert regex.search(r"[\p{L}\p{N}_]", token)
         assert all(c.lower() == c for c in token)
@@ -201,11 +201,11 @@ def test_the_folding_table_is_that_of_tantivy() -> None:
         character = chr(code_point)
         if 0xD800 <= code_point < 0xE000 or character.lower() != character:
             continue
-        if not is_token_character(character):
+        if not TOKEN_CHARACTER.fullmatch(character):
             continue
         # Some small letters (ǥ, ʛ) fold to capitals there; a token is lower case.
         folded = analyzer.analyze(character)[0].lower()
-        expected = folded if all(is_token_character(one) for one in folded) else character
+        expected = folded if all(TOKEN_CHARACTER.fullmatch(one) for one in folded) else character
         if ASCII_FOLD.get(character, character) != expected:
             differing.append((character, folded))
     assert differing == []
@@ -213,7 +213,7 @@ def test_the_folding_table_is_that_of_tantivy() -> None:
 
 def test_the_folding_table_holds_token_characters_only() -> None:
     for character, folded in ASCII_FOLD.items():
-        assert is_token_character(character)
+        assert TOKEN_CHARACTER.fullmatch(character)
         assert folded.isascii()
         assert tokenize(folded) == [folded]
         assert not character.isascii()

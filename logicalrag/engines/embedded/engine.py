@@ -28,6 +28,10 @@ from logicalrag.engines.embedded.snapshot import Snapshot, View, any_of, count_o
 from logicalrag.engines.embedded.stack import SHALLOW_LEVELS, on_large_stack
 from logicalrag.engines.errors import EngineError
 from logicalrag.engines.protocol import (
+    MAX_LEFT_OUT,
+    MAX_LIMIT,
+    MAX_NEIGHBOURS,
+    MAX_TREES,
     ClauseCount,
     CountResult,
     IndexStats,
@@ -40,10 +44,6 @@ from logicalrag.query.nodes import And, Field, Node, Phrase
 from logicalrag.query.printer import canonical
 from logicalrag.query.visitor import leaves
 
-MAX_LIMIT = 1000
-MAX_TREES = 32
-MAX_NEIGHBOURS = 5
-MAX_LEFT_OUT = 16
 # Legal expressions have at most 24; this is what is safe to build and run.
 MAX_LEVELS = 100
 

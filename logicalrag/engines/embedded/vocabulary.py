@@ -11,10 +11,8 @@ from rapidfuzz.distance import Levenshtein
 from tantivy import Searcher
 
 from logicalrag.engines.embedded.schema import EXACT
-from logicalrag.engines.protocol import NearWord
+from logicalrag.engines.protocol import MIN_SIMILARITY, NearWord
 from logicalrag.query.nodes import FIELDS, Field
-
-MIN_SIMILARITY = 0.5
 
 
 class Vocabulary:

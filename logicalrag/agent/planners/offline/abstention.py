@@ -6,12 +6,13 @@ import math
 from dataclasses import astuple, dataclass
 from itertools import pairwise
 
-from logicalrag.agent.planners.offline.bridging import MAX_COUNTED, phrase
+from logicalrag.agent.planners.offline.bridging import phrase
 from logicalrag.agent.planners.offline.evidence import Evidence
 from logicalrag.agent.planners.offline.lexicon import STOP_WORDS
 from logicalrag.agent.planners.offline.prose import padded, stems
-from logicalrag.agent.planners.offline.sentences import Pair, Rating, Sentence, shown_sentences
+from logicalrag.agent.planners.offline.sentences import Pair, Rating, Sentence
 from logicalrag.engines.analysis import stem
+from logicalrag.engines.protocol import MAX_TREES
 from logicalrag.query.tokens import tokenize
 
 _MAX_PREDICATE = 4
@@ -95,7 +96,7 @@ def should_abstain(evidence: Evidence, rating: Rating, pair: Pair | None) -> boo
     One sentence that, with its title, holds every name and nearly all of the question is
     evidence by itself. Arguments as for `signs`.
     """
-    if any(says_it_all(evidence, sentence) for sentence in shown_sentences(evidence)):
+    if any(says_it_all(evidence, sentence) for sentence in rating.sentences):
         return False
     return confidence(signs(evidence, rating, pair)) < 0.5
 
@@ -149,7 +150,7 @@ def relaxations(evidence: Evidence) -> list[str]:
     if not names:
         for size in range(len(predicate), 0, -1):
             chains[" AND ".join(predicate[:size])] = None
-    return list(chains)[:MAX_COUNTED]
+    return list(chains)[:MAX_TREES]
 
 
 def _held(evidence: Evidence, name: str) -> int:

@@ -18,7 +18,6 @@ from logicalrag.agent.planners.offline.sentences import (
     Sentence,
     best_of_each,
     best_pair,
-    shown_sentences,
 )
 from logicalrag.query.tokens import tokenize
 
@@ -45,7 +44,7 @@ class Draft:
 
 def draft(evidence: Evidence, rating: Rating) -> Draft | None:
     """Return the sentences that answer best; None where no passage shown holds one."""
-    found = shown_sentences(evidence)
+    found = rating.sentences
     if not found:
         return None
     # What a plain reader of full stops would count as two sentences is said only for want of

@@ -10,9 +10,9 @@ from logicalrag.agent.planners.offline.lexicon import CALENDAR_WORDS, STOP_WORDS
 from logicalrag.agent.planners.offline.prose import name_spans, pieces, sentences, stems
 from logicalrag.agent.planners.offline.question import MAX_NAME_CHARACTERS, Question
 from logicalrag.engines.analysis import stem
+from logicalrag.engines.protocol import MAX_TREES
 from logicalrag.query.tokens import tokenize
 
-MAX_COUNTED = 32
 _TITLE_BOOST = 0.7  # words of a question stand in texts rather than in titles
 _PHRASE_BOOST = 1.5
 _COVER_BOOST = 3
@@ -39,7 +39,7 @@ def probe(question: Question, left_out: Exclusion | None) -> tuple[list[str], li
     words = list(question.surface)
     names = [name for name, _ in left_out.names] if left_out else []
     titles = dict.fromkeys([*names, *question.title_candidates])
-    return words, list(titles)[: MAX_COUNTED - len(words)]
+    return words, list(titles)[: MAX_TREES - len(words)]
 
 
 def opening(evidence: Evidence) -> str:

@@ -186,7 +186,7 @@ def kind_held(kind: Kind, text: str, new_name: bool) -> float:
 
 
 class Rating:
-    """Rates pairs of the sentences of one session.
+    """Rates pairs of the sentences of one session, which `sentences` holds in order.
 
     Args:
         evidence: what the session found.
@@ -195,6 +195,7 @@ class Rating:
 
     def __init__(self, evidence: Evidence, weights: PairWeights = WEIGHTS) -> None:
         question = evidence.question
+        self.sentences = shown_sentences(evidence)
         self._evidence = evidence
         self._weights: tuple[float, ...] = astuple(weights)
         near = {
