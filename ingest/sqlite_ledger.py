@@ -237,24 +237,35 @@ class SqliteLedger:
             execute("PRAGMA synchronous = FULL")
             execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+            if self._stamp() == (SCHEMA_VERSION, APPLICATION_ID):
+                return  # who only looks takes no writer's lock
             execute("BEGIN IMMEDIATE")
-            (version,) = execute("PRAGMA user_version").fetchone()
-            (application,) = execute("PRAGMA application_id").fetchone()
-            (tables,) = execute("SELECT count(*) FROM sqlite_schema").fetchone()
-            if (version, application, tables) == (0, 0, 0):
-                for statement in _SCHEMA.strip().split(";\n"):
-                    execute(statement)
-            elif application != APPLICATION_ID:
-                raise LedgerError(
-                    self._path, "this file is another program's database; name another folder"
-                )
-            elif version != SCHEMA_VERSION:
-                raise LedgerError(
-                    self._path,
-                    f"the ledger has schema {version} and this program reads {SCHEMA_VERSION}; "
-                    "use the program that wrote it, or a newer one",
-                )
+            self._create_or_refuse()
             execute("COMMIT")
+
+    def _stamp(self) -> tuple[int, int]:
+        """Return the file's schema version and the program it belongs to; zeros for a new one."""
+        execute = self._database.execute
+        (version,) = execute("PRAGMA user_version").fetchone()
+        (application,) = execute("PRAGMA application_id").fetchone()
+        return version, application
+
+    def _create_or_refuse(self) -> None:
+        version, application = self._stamp()
+        (tables,) = self._database.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        if (version, application, tables) == (0, 0, 0):
+            for statement in _SCHEMA.strip().split(";\n"):
+                self._database.execute(statement)
+        elif application != APPLICATION_ID:
+            raise LedgerError(
+                self._path, "this file is another program's database; name another folder"
+            )
+        elif version != SCHEMA_VERSION:
+            raise LedgerError(
+                self._path,
+                f"the ledger has schema {version} and this program reads {SCHEMA_VERSION}; "
+                "use the program that wrote it, or a newer one",
+            )
 
     def _insert_new(self, claims: Sequence[Claim]) -> set[str]:
         """Insert records that should not exist yet; return the keys of those that do."""

@@ -236,3 +236,13 @@ def test_a_ledger_in_use_is_named_as_such(path: Path) -> None:
             second.claim([_claim("a")])
         database.close()
         assert second.claim([_claim("a")]) == frozenset()
+
+
+def test_who_only_looks_does_not_wait_for_a_writer(path: Path) -> None:
+    with SqliteLedger(path) as ledger:
+        ledger.claim([_claim("a")])
+    writing = sqlite3.connect(path, isolation_level=None)
+    writing.execute("BEGIN IMMEDIATE")
+    with SqliteLedger(path, busy_seconds=0) as looking:
+        assert [each.document_id for each in looking.pending()] == ["a"]
+    writing.close()
