@@ -18,7 +18,7 @@ class ContentHasher:
 
     Args:
         chunking: the chunking settings' fingerprint (`ChunkSettings.fingerprint`).
-        analysis: the version of the index's text analysis, as ``english/1``.
+        analysis: the version of the index's text analysis, as ``english/2``.
     """
 
     def __init__(self, chunking: str, analysis: str) -> None:

@@ -40,7 +40,7 @@ class IngestSettings:
     """
 
     chunking: ChunkSettings = field(default_factory=ChunkSettings)
-    analysis: str = "english/1"
+    analysis: str = "english/2"
     max_document_bytes: int = 50 * MIB
     claim_bounds: Bounds = CLAIM_BOUNDS
     commit_bounds: Bounds = COMMIT_BOUNDS

@@ -1,4 +1,4 @@
-"""Stems: Porter2 (English), one implementation for every engine that stems in Python."""
+"""Stems: English, as Snowball 3 makes them, one implementation for all that stems in Python."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _local = threading.local()
 
 @lru_cache(maxsize=200_000)
 def stem(word: str) -> str:
-    """Return the Porter2 stem of one token (lower case, folded).
+    """Return the English stem of one token (lower case, folded).
 
-    Source: PyStemmer 2.2.0.3, equal to Elasticsearch's ``porter2`` on every word measured.
+    Source: Snowball 3 by PyStemmer 3.1.0, equal to tantivy's stemmer on every word measured.
     """
     # A Stemmer object keeps a buffer of its own and is not safe to share between threads.
     stemmer: Stemmer.Stemmer | None = getattr(_local, "stemmer", None)

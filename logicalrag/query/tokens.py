@@ -12,10 +12,12 @@ once; engines receive tokens.
 
 from __future__ import annotations
 
+import codecs
 import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import regex
 
@@ -83,7 +85,8 @@ def _replacement(character: str) -> str:
 
 
 _TABLE = _Table()
-_ASCII_TABLE = bytes(ord(_TABLE[code]) if code < 128 else 32 for code in range(256))
+# Of UTF-8: what is not ASCII stays.
+_UTF8_TABLE = bytes(ord(_TABLE[code]) if code < 128 else code for code in range(256))
 # The apostrophe first: the search for it is the fast one.
 _ASCII_POSSESSIVE = re.compile(rb"'(?<=[0-9A-Za-z_]')[sS](?![0-9A-Za-z_])")
 
@@ -103,18 +106,17 @@ class _Runs(dict[str, str]):
     def __missing__(self, run: str) -> str:
         if len(self) >= _MAX_RUNS:
             self.clear()
-        replacement = self[run] = "".join(map(self._one, run))
+        parts = [self._one(character) for character in run]
+        if any(a == "'" and b.startswith("s") for a, b in pairwise(parts)):
+            raise _NeedsContextError
+        replacement = self[run] = "".join(parts)
         return replacement
 
     def _one(self, character: str) -> str:
         if character == "’":
             return "'"
         replacement = _TABLE[ord(character)]
-        if (
-            _CONTEXTUAL.match(character)
-            or replacement.startswith("s")
-            or not unicodedata.is_normalized("NFC", character)
-        ):
+        if _CONTEXTUAL.match(character) or not unicodedata.is_normalized("NFC", character):
             raise _NeedsContextError
         return replacement
 
@@ -122,8 +124,28 @@ class _Runs(dict[str, str]):
 _RUNS = _Runs()
 
 
+def _replaced(text: str, start: int, end: int) -> str:
+    replacement = _RUNS[text[start:end]]
+    # An ``š`` after an apostrophe is no possessive ``s``, and would look like one.
+    if replacement.startswith("s") and start and text[start - 1] == "'":
+        raise _NeedsContextError
+    return replacement
+
+
+def _replace_for_codec(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return _replaced(error.object, error.start, error.end), error.end
+
+
+# An error handler of the codec is the fastest way over the runs of a text; what it returns has to
+# be ASCII, or the codec gives up.
+_RUNS_TO_ASCII = "logicalrag.query.tokens"
+codecs.register_error(_RUNS_TO_ASCII, _replace_for_codec)
+
+
 def _run_replacement(match: re.Match[str]) -> str:
-    return _RUNS[match.group()]
+    return _replaced(match.string, match.start(), match.end())
 
 
 def has_unsupported_script(text: str) -> bool:
@@ -133,37 +155,63 @@ def has_unsupported_script(text: str) -> bool:
 
 def tokenize(text: str) -> list[str]:
     """Return the tokens of `text` in order; any text is accepted, in time linear in its length."""
-    return tokenize_spaced(text)[0]
+    return tokens_spaced(text).split()
 
 
-def tokenize_spaced(text: str) -> tuple[list[str], str]:
-    """Return the tokens of `text`, and one text of the same tokens parted by white space.
+def tokens_spaced(text: str) -> str:
+    """Return one text of the tokens of `text`, in order, parted by white space.
 
-    The second is what an index reads that splits at white space; it costs nothing here.
+    It is what an index reads that splits at white space.
     """
-    if not text.isascii():
-        try:
-            text = _NON_ASCII.sub(_run_replacement, text)
-        except _NeedsContextError:
-            text = _LONG_MARKS.sub(r"\1", _ZERO_WIDTH.sub("", text))
-            text = _without_accents(unicodedata.normalize("NFC", text))
-            if "’" in text:
-                text = _POSSESSIVE.sub("", text)
-    if text.isascii():
-        # The same as below, several times as fast.
-        encoded = text.encode("ascii")
-        if b"'" in encoded:
-            encoded = _ASCII_POSSESSIVE.sub(b"", encoded)
-        translated = encoded.translate(_ASCII_TABLE).decode("ascii")
-    else:
-        if "'" in text:
-            text = _POSSESSIVE.sub("", text)
-        translated = text.translate(_TABLE)
-    words = translated.split()
-    if not translated.isascii() or (words and max(map(len, words)) > MAX_TOKEN_CODE_POINTS):
-        pieces = [piece for word in words for piece in _pieces(word)]
-        return pieces, " ".join(pieces)
-    return words, translated
+    try:
+        return _ascii_spaced(text.encode("ascii", _RUNS_TO_ASCII))
+    except _NeedsContextError:
+        return _spaced_in_full(text)
+    except UnicodeEncodeError:
+        pass
+    try:
+        text = _NON_ASCII.sub(_run_replacement, text)
+    except _NeedsContextError:
+        return _spaced_in_full(text)
+    if "'" in text:
+        text = _POSSESSIVE.sub("", text)
+    return _in_pieces(text.encode().translate(_UTF8_TABLE).decode())
+
+
+def _spaced_in_full(text: str) -> str:
+    """Do what `tokens_spaced` does, without a short cut."""
+    text = _LONG_MARKS.sub(r"\1", _ZERO_WIDTH.sub("", text))
+    text = _without_accents(unicodedata.normalize("NFC", text))
+    return _in_pieces(_POSSESSIVE.sub("", text).translate(_TABLE))
+
+
+def _ascii_spaced(text: bytes) -> str:
+    """Do what `tokens_spaced` does for ASCII, several times as fast."""
+    if b"'" in text:
+        text = _ASCII_POSSESSIVE.sub(b"", text)
+    translated = text.translate(_UTF8_TABLE).decode("ascii")
+    return _in_pieces(translated) if _has_long_word(translated) else translated
+
+
+def _in_pieces(translated: str) -> str:
+    return " ".join(
+        [
+            word
+            if word.isascii() and len(word) <= MAX_TOKEN_CODE_POINTS
+            else " ".join(_pieces(word))
+            for word in translated.split()
+        ]
+    )
+
+
+def _has_long_word(spaced: str) -> bool:
+    # From space to space in steps as long as they can be: ten steps for a usual passage.
+    position, last = 0, len(spaced) - MAX_TOKEN_CODE_POINTS
+    while position < last:
+        position = spaced.rfind(" ", position, position + MAX_TOKEN_CODE_POINTS + 1) + 1
+        if not position:
+            return True
+    return False
 
 
 def token_spans(text: str) -> list[Token]:

@@ -298,7 +298,7 @@ class TestFolder:
 
     def test_another_format(self, tmp_path: Path) -> None:
         (tmp_path / DESCRIPTOR).write_text(json.dumps({"format": 99, "identity": "x"}))
-        with pytest.raises(EngineError, match="has format 99 and this version reads format 1"):
+        with pytest.raises(EngineError, match="has format 99 and this version reads format 2"):
             EmbeddedEngine(tmp_path)
 
     def test_a_folder_removed_under_an_engine(self, tmp_path: Path) -> None:

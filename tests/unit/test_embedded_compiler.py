@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Sequence
 
 import pytest
@@ -20,7 +19,7 @@ from logicalrag.engines.embedded.compiler import (
 )
 from logicalrag.engines.embedded.schema import (
     OPEN_TO_ALL,
-    DocumentBuilder,
+    build_documents,
     create_index,
     decode,
     group_term,
@@ -53,9 +52,8 @@ class Documents:
         self.passages = [passage(number, *pair) for number, pair in enumerate(texts)]
         index = create_index(None)
         writer = index.writer(15_000_000, 1)
-        builder = DocumentBuilder()
         for at, each in enumerate(self.passages):
-            for document in builder.build(key_of(each), [each]):
+            for document in build_documents(key_of(each), [each]):
                 writer.add_document(document)
             if at == len(self.passages) // 2:
                 writer.commit()
@@ -112,7 +110,7 @@ def plain(text: str) -> list[str]:
     return text.lower().split()
 
 
-STEMS = {"operation": "oper", "operations": "oper"}  # Porter2, by hand
+STEMS = {"operation": "oper", "operations": "oper"}  # by hand
 
 
 def holds(tree: Node, title: str, text: str) -> bool:
@@ -278,7 +276,7 @@ class TestDocuments:
     @pytest.mark.parametrize("access", [None, (), ("a",), ("*", "", "a b")])
     def test_a_passage_comes_back(self, access: tuple[str, ...] | None) -> None:
         stored = Passage("i" * 24, "d/é", 7, " Title\n", "Te\x00xt \U0001f600", 3, 11, "t", access)
-        (document,) = DocumentBuilder().build("0123456789abcdef01234567", [stored])
+        (document,) = build_documents("0123456789abcdef01234567", [stored])
         assert decode(document, "t") == stored
 
     @pytest.mark.parametrize("where", ["id", "document_id", "title", "text", "group"])
@@ -289,12 +287,4 @@ class TestDocuments:
             bad["id"], bad["document_id"], 3, bad["title"], bad["text"], 0, 1, "t", (bad["group"],)
         )
         with pytest.raises(ValueError, match=r"passage 3 of document 'd.*lone surrogate"):
-            DocumentBuilder().build("0123456789abcdef01234567", [broken])
-
-    def test_stems_are_remembered_within_bounds(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("logicalrag.engines.embedded.schema._MAX_REMEMBERED_STEMS", 10)
-        builder = DocumentBuilder()
-        words = [f"{random.Random(n).choice('abcdef')}operations{n}" for n in range(100)]  # noqa: S311
-        for _ in range(2):
-            builder.build("0123456789abcdef01234567", [passage(0, "", " ".join(words))])
-        assert len(builder._stems) <= 10
+            build_documents("0123456789abcdef01234567", [broken])

@@ -79,7 +79,7 @@ def test_other_settings_or_another_analysis_are_a_change(
     ingest([sent], engine, ledger, SMALL)
     finer = dataclasses.replace(SMALL, chunking=ChunkSettings(size=1))
     assert ingest([sent], engine, ledger, finer).changed == 1
-    newer = dataclasses.replace(finer, analysis="english/2")
+    newer = dataclasses.replace(finer, analysis="english/next")
     assert ingest([sent], engine, ledger, newer).changed == 1
     assert ingest([sent], engine, ledger, newer).unchanged == 1
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from logicalrag.engines.errors import EngineError
 from logicalrag.engines.identity import tenant_key
 
-FORMAT = 1
+FORMAT = 2
 DESCRIPTOR = "index.json"
 TENANT_COMMIT = "meta.json"  # tantivy's own: replaced as a whole by each commit
 

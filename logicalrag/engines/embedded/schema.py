@@ -1,25 +1,23 @@
 """What the tantivy index stores, and how a passage becomes a document of it and comes back.
 
-Analysis happens in Python, by the language's token rule and `analysis.stem`: a field's tokens
-arrive joined by spaces, and tantivy only splits them again. Each text is indexed twice, as stems
-(words) and as it is (quotes); the passage itself is stored as one JSON value.
+The language's token rule is applied in Python: a field's tokens arrive parted by spaces, and
+tantivy only splits them again. Each text is indexed twice, as it is (quotes) and through tantivy's
+stemmer (words), which equals `analysis.stem`; the passage itself is stored as one JSON value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
 import orjson
-import Stemmer
 import tantivy
 
 from logicalrag.engines.identity import document_key
 from logicalrag.engines.protocol import Passage
 from logicalrag.query.nodes import Field
-from logicalrag.query.tokens import tokenize_spaced
+from logicalrag.query.tokens import tokens_spaced
 
 PASSAGE_ID = "id"
 DOCUMENT_KEY = "document"
@@ -37,7 +35,7 @@ OPEN_TO_ALL = "*"
 """The access term of a passage without an access list; no group's term equals it."""
 
 _SPLIT_AT_SPACES = "spaces"
-_MAX_REMEMBERED_STEMS = 200_000
+_STEM_AFTER_SPLIT = "stems"
 
 
 def build_schema() -> tantivy.Schema:
@@ -45,8 +43,9 @@ def build_schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     for name in (PASSAGE_ID, DOCUMENT_KEY, ACCESS):
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
-    for name in (*STEMMED.values(), *EXACT.values()):
-        builder.add_text_field(name, tokenizer_name=_SPLIT_AT_SPACES, index_option="position")
+    for names, analyzer in ((STEMMED, _STEM_AFTER_SPLIT), (EXACT, _SPLIT_AT_SPACES)):
+        for name in names.values():
+            builder.add_text_field(name, tokenizer_name=analyzer, index_option="position")
     builder.add_unsigned_field(NUMBER, indexed=True)
     builder.add_unsigned_field(ID_ORDER, fast=True)
     builder.add_unsigned_field(DOCUMENT_HASH, indexed=True, fast=True)
@@ -66,10 +65,19 @@ def create_index(folder: Path | None) -> tantivy.Index:
 
 def _ready(index: tantivy.Index) -> tantivy.Index:
     # An opened index does not remember its tokenizers.
-    splitter = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
-    index.register_tokenizer(_SPLIT_AT_SPACES, splitter)
+    index.register_tokenizer(_SPLIT_AT_SPACES, _split().build())
+    index.register_tokenizer(_STEM_AFTER_SPLIT, stemming_analyzer())
     index.config_reader("manual")
     return index
+
+
+def _split() -> tantivy.TextAnalyzerBuilder:
+    return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+
+
+def stemming_analyzer() -> tantivy.TextAnalyzer:
+    """Return what turns spaced tokens into the stems that the index holds."""
+    return _split().filter(tantivy.Filter.stemmer("english")).build()
 
 
 def group_term(group: str) -> str:
@@ -87,69 +95,48 @@ def document_hash(key: str) -> int:
     return int(key[:16], 16)  # the key is a hash already
 
 
-class _Stems(dict[str, str]):
-    """Stems by word, filled as words are met, started afresh when they become too many."""
+def build_documents(key: str, passages: Iterable[Passage]) -> list[tantivy.Document]:
+    """Return the tantivy documents of passages that share one document key, in their order.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._stemmer = Stemmer.Stemmer("english", 0)
+    Raises:
+        ValueError: a text cannot be encoded; names the passage.
+    """
+    hashed = document_hash(key)
+    built = []
+    for passage in passages:
+        try:
+            built.append(_build(key, hashed, passage))
+        except (UnicodeEncodeError, orjson.JSONEncodeError) as error:
+            raise ValueError(
+                f"passage {passage.number} of document {passage.document_id!r} holds "
+                "a lone surrogate, which no index can store; replace it before indexing"
+            ) from error
+    return built
 
-    def __missing__(self, word: str) -> str:
-        if len(self) >= _MAX_REMEMBERED_STEMS:
-            self.clear()
-        stemmed: str = self._stemmer.stemWord(word)
-        self[word] = stemmed
-        return stemmed
 
-
-@dataclass(frozen=True, slots=True)
-class DocumentBuilder:
-    """Builds tantivy documents from passages; for one thread."""
-
-    _stems: _Stems = field(default_factory=_Stems)
-
-    def build(self, key: str, passages: Iterable[Passage]) -> list[tantivy.Document]:
-        """Return the documents of passages that share one document key.
-
-        Raises:
-            ValueError: a text cannot be encoded; names the passage.
-        """
-        hashed = document_hash(key)
-        built = []
-        for passage in passages:
-            try:
-                built.append(self._one(key, hashed, passage))
-            except (UnicodeEncodeError, orjson.JSONEncodeError) as error:
-                raise ValueError(
-                    f"passage {passage.number} of document {passage.document_id!r} holds "
-                    "a lone surrogate, which no index can store; replace it before indexing"
-                ) from error
-        return built
-
-    def _one(self, key: str, hashed: int, passage: Passage) -> tantivy.Document:
-        # The hot path of ingestion: bound methods and plain names save a tenth of its time.
-        document = tantivy.Document()
-        add_text, add_unsigned = document.add_text, document.add_unsigned
-        stem_of = self._stems.__getitem__
-        identity = passage.id
-        add_text(PASSAGE_ID, identity)
-        add_text(DOCUMENT_KEY, key)
-        add_unsigned(DOCUMENT_HASH, hashed)
-        add_unsigned(NUMBER, passage.number)
-        add_unsigned(ID_ORDER, id_order(identity))
-        if passage.access is None:
-            add_text(ACCESS, OPEN_TO_ALL)
-        else:
-            for group in passage.access:
-                add_text(ACCESS, group_term(group))
-        words, spaced = tokenize_spaced(passage.title)
-        add_text(_TITLE_EXACT, spaced)
-        add_text(_TITLE, " ".join(map(stem_of, words)))
-        words, spaced = tokenize_spaced(passage.text)
-        add_text(_CONTENT_EXACT, spaced)
-        add_text(_CONTENT, " ".join(map(stem_of, words)))
-        document.add_bytes(SOURCE, _encode(passage))
-        return document
+def _build(key: str, hashed: int, passage: Passage) -> tantivy.Document:
+    # The hot path of ingestion: bound methods and plain names save a tenth of its time.
+    document = tantivy.Document()
+    add_text, add_unsigned = document.add_text, document.add_unsigned
+    identity = passage.id
+    add_text(PASSAGE_ID, identity)
+    add_text(DOCUMENT_KEY, key)
+    add_unsigned(DOCUMENT_HASH, hashed)
+    add_unsigned(NUMBER, passage.number)
+    add_unsigned(ID_ORDER, id_order(identity))
+    if passage.access is None:
+        add_text(ACCESS, OPEN_TO_ALL)
+    else:
+        for group in passage.access:
+            add_text(ACCESS, group_term(group))
+    spaced = tokens_spaced(passage.title)
+    add_text(_TITLE_EXACT, spaced)
+    add_text(_TITLE, spaced)
+    spaced = tokens_spaced(passage.text)
+    add_text(_CONTENT_EXACT, spaced)
+    add_text(_CONTENT, spaced)
+    document.add_bytes(SOURCE, _encode(passage))
+    return document
 
 
 def key_of(passage: Passage) -> str:

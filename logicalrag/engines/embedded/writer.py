@@ -17,7 +17,7 @@ from logicalrag.engines.embedded.folder import (
     tenant_folder,
 )
 from logicalrag.engines.embedded.lock import WriterLock
-from logicalrag.engines.embedded.schema import DOCUMENT_KEY, DocumentBuilder, create_index
+from logicalrag.engines.embedded.schema import DOCUMENT_KEY, build_documents, create_index
 from logicalrag.engines.errors import EngineError
 from logicalrag.engines.identity import document_key
 from logicalrag.engines.protocol import DEFAULT_TENANT, Passage
@@ -53,7 +53,6 @@ class EmbeddedWriter:
     def __init__(self, path: Path, *, wait_seconds: float = 0) -> None:
         self._path = path
         self._mutex = threading.RLock()
-        self._builder = DocumentBuilder()
         self._current: _TenantWriter | None = None
         self._waiting: dict[str, list[_Change]] = {}
         self._closed = False
@@ -95,7 +94,7 @@ class EmbeddedWriter:
             _check_numbering(passages)
         key = document_key(first.tenant, first.document_id)
         with self._mutex:
-            self._stage(first.tenant, (key, self._builder.build(key, passages), replaces > 0))
+            self._stage(first.tenant, (key, build_documents(key, passages), replaces > 0))
 
     def remove(self, tenant: str, document_id: str, *, claimed: int) -> None:
         """Remove whatever is stored of a document; see `IndexWriter.remove`.
