@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Literal
 
 import Stemmer
+
+Analysis = Literal["english", "standard"]
+"""``english``: words by their stems, quotes exact. ``standard``: no stems and no second form."""
 
 _local = threading.local()
 
@@ -22,3 +27,12 @@ def stem(word: str) -> str:
         stemmer = _local.stemmer = Stemmer.Stemmer("english", 0)
     stemmed: str = stemmer.stemWord(word)
     return stemmed
+
+
+def stemmer(analysis: Analysis) -> Callable[[str], str]:
+    """Return what turns a token into the form that words are compared by."""
+    return stem if analysis == "english" else _unchanged
+
+
+def _unchanged(word: str) -> str:
+    return word

@@ -7,10 +7,13 @@ numbered from 0 and a passage's id is derived from (tenant, document id, number)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from types import MappingProxyType
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
+from logicalrag.engines.analysis import Analysis
+from logicalrag.engines.metadata import Filter, MetadataSchema, Sort, Value
 from logicalrag.query.nodes import Field, Node
 
 Relation = Literal["eq", "gte", "estimate"]
@@ -40,9 +43,13 @@ class Visibility:
     hidden_documents: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+_NO_METADATA: Mapping[str, tuple[Value, ...]] = MappingProxyType({})
+
+
+class Passage(NamedTuple):
     """One indexed chunk of a document: the unit that is counted and cited.
+
+    A named tuple, as they come by the hundred thousand.
 
     Args:
         id: fixed-length hash of tenant, document id and number (`identity.passage_id`).
@@ -54,6 +61,9 @@ class Passage:
         end: end of the chunk, exclusive; ``text == document_text[start:end]``.
         tenant: the owner.
         access: groups that may see it; None means all of the tenant, an empty tuple nobody.
+        location: where in its source a person finds it, as ``page 12`` or ``rows 3-9``; may be
+            empty.
+        metadata: values of declared fields, each one or several; absent fields are left out.
     """
 
     id: str
@@ -65,6 +75,8 @@ class Passage:
     end: int
     tenant: str = DEFAULT_TENANT
     access: tuple[str, ...] | None = None
+    location: str = ""
+    metadata: Mapping[str, tuple[Value, ...]] = _NO_METADATA
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +150,14 @@ class NearWord:
 
 
 @dataclass(frozen=True, slots=True)
+class ValueCount:
+    """How many of the matching passages have `value` in a field."""
+
+    value: Value
+    hits: int
+
+
+@dataclass(frozen=True, slots=True)
 class IndexStats:
     """What the tenant's index holds: passages, documents, bytes on disk (0 in memory)."""
 
@@ -149,7 +169,21 @@ class IndexStats:
 
 @runtime_checkable
 class SearchEngine(Protocol):
-    """Reads one index. Safe to call from several threads."""
+    """Reads one index. Safe to call from several threads.
+
+    `filters` narrow a call to passages that fulfil all of them, as its visibility does: hits,
+    fractions and `visible` are of those.
+    """
+
+    @property
+    def analysis(self) -> Analysis:
+        """How the index's text is analysed; fixed when it was made."""
+        ...
+
+    @property
+    def metadata_schema(self) -> MetadataSchema:
+        """The index's declared fields."""
+        ...
 
     def search(
         self,
@@ -160,16 +194,46 @@ class SearchEngine(Protocol):
         documents: bool = False,
         clause_counts: bool = False,
         leave_one_out: bool = False,
+        filters: Sequence[Filter] = (),
+        sort: Sort | None = None,
+        within: str | None = None,
     ) -> SearchResult:
         """Execute `tree` and return its exact count and the best `limit` (0 to 1,000) passages.
 
+        Args:
+            sort: order by a date or number instead of by score: of several values by the largest,
+                or by the smallest where the order ascends; passages without a value last, ties by
+                passage id. Scores are 0 then.
+            within: the id of the only document to look at, as if it filtered; None for all.
+
         Raises:
             EngineError: the index cannot be read; never a zero in its place.
+            MetadataError: a filter or sort names no declared field, or one of another kind.
         """
         ...
 
-    def count(self, trees: Sequence[Node], visibility: Visibility) -> CountResult:
+    def count(
+        self, trees: Sequence[Node], visibility: Visibility, *, filters: Sequence[Filter] = ()
+    ) -> CountResult:
         """Count the hits of at most 32 trees at one generation; no passages are fetched."""
+        ...
+
+    def values(
+        self,
+        field: str,
+        tree: Node | None,
+        visibility: Visibility,
+        *,
+        filters: Sequence[Filter] = (),
+        limit: int = 10,
+    ) -> tuple[ValueCount, ...]:
+        """Return the values of `field` among the hits of `tree` (None: all that is visible).
+
+        At most `limit` (1 to 1,000) of them, by (−hits, value); only values with hits.
+
+        Raises:
+            MetadataError: the field is not declared.
+        """
         ...
 
     def read(
@@ -196,7 +260,9 @@ class SearchEngine(Protocol):
         """
         ...
 
-    def documents_holding(self, trees: Sequence[Node], visibility: Visibility) -> int:
+    def documents_holding(
+        self, trees: Sequence[Node], visibility: Visibility, *, filters: Sequence[Filter] = ()
+    ) -> int:
         """Count the visible documents in which each of 1 to 32 trees matches some passage.
 
         The passages may be different ones; a document with one passage for all counts too.
@@ -220,6 +286,9 @@ class IndexWriter(Protocol):
             replaces: how many passages of this document may already be stored: numbers below it
                 are removed first, so that none is doubled and none is left behind. 0 for a
                 document never claimed before.
+
+        Raises:
+            MetadataError: a value does not fit the declared fields; nothing is changed then.
         """
         ...
 

@@ -7,13 +7,15 @@ reading. Meant for hundreds of passages.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
 from rapidfuzz.distance import Levenshtein
 
-from logicalrag.engines.analysis import stem
+from logicalrag.engines.analysis import Analysis, stemmer
+from logicalrag.engines.conditions import check_filters, check_metadata, check_sort, fulfils
+from logicalrag.engines.metadata import Filter, MetadataSchema, Sort, kind_of
 from logicalrag.engines.protocol import (
     MAX_LEFT_OUT,
     MAX_LIMIT,
@@ -28,9 +30,11 @@ from logicalrag.engines.protocol import (
     NearWord,
     Passage,
     SearchResult,
+    ValueCount,
     Visibility,
 )
 from logicalrag.engines.reference_bm25 import FieldStatistics, idf, score
+from logicalrag.engines.reference_metadata import in_order, value_counts
 from logicalrag.engines.reference_tokens import tokenize
 from logicalrag.query.nodes import FIELDS, And, Boosted, Field, Leaf, Node, Not, Or, Phrase, Word
 from logicalrag.query.printer import canonical
@@ -38,11 +42,12 @@ from logicalrag.query.printer import canonical
 
 @dataclass(frozen=True, slots=True)
 class _Indexed:
-    """A passage with the words of its fields: as they are, and as stems."""
+    """A passage with the words of its fields: as they are, and as words are compared."""
 
     passage: Passage
     exact: Mapping[Field, tuple[str, ...]]
     stems: Mapping[Field, tuple[str, ...]]
+    stem: Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +67,18 @@ class ReferenceEngine:
 
     Searches may run in several threads beside one thread that writes. Implements `SearchEngine`
     and `IndexWriter`.
+
+    Args:
+        analysis: of the text.
+        schema: the declared metadata.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, *, analysis: Analysis = "english", schema: MetadataSchema | None = None
+    ) -> None:
+        self._analysis = analysis
+        self._schema = schema or MetadataSchema({})
+        self._stem = stemmer(analysis)
         self._committed = _Snapshot({}, 0)
         self._staged: dict[str, _Indexed] | None = None
 
@@ -81,6 +95,16 @@ class ReferenceEngine:
 
     # -- SearchEngine
 
+    @property
+    def analysis(self) -> Analysis:
+        """How text is analysed."""
+        return self._analysis
+
+    @property
+    def metadata_schema(self) -> MetadataSchema:
+        """The declared fields."""
+        return self._schema
+
     def search(
         self,
         tree: Node,
@@ -90,19 +114,31 @@ class ReferenceEngine:
         documents: bool = False,
         clause_counts: bool = False,
         leave_one_out: bool = False,
+        filters: Sequence[Filter] = (),
+        sort: Sort | None = None,
+        within: str | None = None,
     ) -> SearchResult:
         """Execute `tree`; see `SearchEngine.search`.
 
         Raises:
+            MetadataError: a filter or the order does not fit the schema.
             ValueError: `limit` is out of bounds.
         """
         _check(0 <= limit <= MAX_LIMIT, f"limit must be 0 to {MAX_LIMIT}, not {limit}")
+        check_sort(sort, self._schema)
         snapshot = self._committed
-        visible = _visible(snapshot, visibility)
+        visible = [
+            each
+            for each in self._visible(snapshot, visibility, filters)
+            if within is None or each.passage.document_id == within
+        ]
         matching = [each for each in visible if matches(tree, each)]
-        scores = _Scorer(_of_tenant(snapshot, visibility.tenant))
-        hits = [Hit(each.passage, scores.of(tree, each)) for each in matching]
-        hits.sort(key=lambda hit: (-hit.score, hit.passage.id))
+        if sort is None:
+            scores = _Scorer(_of_tenant(snapshot, visibility.tenant))
+            hits = [Hit(each.passage, scores.of(tree, each)) for each in matching]
+            hits.sort(key=lambda hit: (-hit.score, hit.passage.id))
+        else:
+            hits = [Hit(each, 0.0) for each in in_order((one.passage for one in matching), sort)]
 
         def counted(part: Node) -> ClauseCount:
             return ClauseCount(canonical(part), _count(part, visible))
@@ -128,17 +164,41 @@ class ReferenceEngine:
             leave_one_out=relaxed,
         )
 
-    def count(self, trees: Sequence[Node], visibility: Visibility) -> CountResult:
+    def count(
+        self, trees: Sequence[Node], visibility: Visibility, *, filters: Sequence[Filter] = ()
+    ) -> CountResult:
         """Count the hits of each tree; see `SearchEngine.count`.
 
         Raises:
+            MetadataError: a filter does not fit the schema.
             ValueError: there are too many trees.
         """
         _check(len(trees) <= MAX_TREES, f"at most {MAX_TREES} trees, not {len(trees)}")
         snapshot = self._committed
-        visible = _visible(snapshot, visibility)
+        visible = self._visible(snapshot, visibility, filters)
         counts = tuple(_count(tree, visible) for tree in trees)
         return CountResult(counts, len(visible), snapshot.generation)
+
+    def values(
+        self,
+        field: str,
+        tree: Node | None,
+        visibility: Visibility,
+        *,
+        filters: Sequence[Filter] = (),
+        limit: int = 10,
+    ) -> tuple[ValueCount, ...]:
+        """Count the hits of each value of a field; see `SearchEngine.values`.
+
+        Raises:
+            MetadataError: the field or a filter does not fit the schema.
+            ValueError: `limit` is out of bounds.
+        """
+        _check(1 <= limit <= MAX_LIMIT, f"limit must be 1 to {MAX_LIMIT}, not {limit}")
+        kind_of(field, self._schema)
+        visible = self._visible(self._committed, visibility, filters)
+        held = [each.passage.metadata for each in visible if tree is None or matches(tree, each)]
+        return tuple(value_counts(held, field)[:limit])
 
     def read(
         self, passage_ids: Sequence[str], visibility: Visibility, *, neighbours: int = 0
@@ -152,7 +212,7 @@ class ReferenceEngine:
             0 <= neighbours <= MAX_NEIGHBOURS,
             f"neighbours must be 0 to {MAX_NEIGHBOURS}, not {neighbours}",
         )
-        visible = [each.passage for each in _visible(self._committed, visibility)]
+        visible = [each.passage for each in self._visible(self._committed, visibility)]
         found: dict[str, Passage] = {}
         for asked in passage_ids:
             for centre in (passage for passage in visible if passage.id == asked):
@@ -180,7 +240,7 @@ class ReferenceEngine:
         """
         fields = FIELDS if field is None else (field,)
         hits: dict[str, int] = {}
-        for each in _visible(self._committed, visibility):
+        for each in self._visible(self._committed, visibility):
             for held in {token for name in fields for token in each.exact[name]}:
                 hits[held] = hits.get(held, 0) + 1
         alike = [
@@ -192,14 +252,17 @@ class ReferenceEngine:
         near.sort(key=lambda pair: (-pair[0], -pair[1].hits, pair[1].word))
         return tuple(found for _, found in near[:limit])
 
-    def documents_holding(self, trees: Sequence[Node], visibility: Visibility) -> int:
+    def documents_holding(
+        self, trees: Sequence[Node], visibility: Visibility, *, filters: Sequence[Filter] = ()
+    ) -> int:
         """Count documents that hold every tree; see `SearchEngine.documents_holding`.
 
         Raises:
+            MetadataError: a filter does not fit the schema.
             ValueError: there are no trees or too many.
         """
         _check(1 <= len(trees) <= MAX_TREES, f"1 to {MAX_TREES} trees, not {len(trees)}")
-        visible = _visible(self._committed, visibility)
+        visible = self._visible(self._committed, visibility, filters)
         holding = [
             {each.passage.document_id for each in visible if matches(tree, each)} for tree in trees
         ]
@@ -218,6 +281,7 @@ class ReferenceEngine:
         """Stage one document's passages; see `IndexWriter.put`.
 
         Raises:
+            MetadataError: a passage's metadata do not fit the schema.
             ValueError: there are no passages, or they are not one document's, numbered from 0.
         """
         _check(bool(passages), "put needs at least one passage; use remove to delete a document")
@@ -230,9 +294,10 @@ class ReferenceEngine:
                 f"put takes one document's passages numbered from 0, not number {passage.number} "
                 f"of {passage.document_id!r} at {number}",
             )
+            check_metadata(passage.metadata, self._schema)
         self.remove(first.tenant, first.document_id, claimed=replaces)
         for passage in passages:
-            self._changes()[passage.id] = _indexed(passage)
+            self._changes()[passage.id] = self._indexed(passage)
 
     def remove(self, tenant: str, document_id: str, *, claimed: int) -> None:
         """Stage the removal of a document's passages; see `IndexWriter.remove`."""
@@ -267,35 +332,43 @@ class ReferenceEngine:
             self._staged = dict(self._committed.passages)
         return self._staged
 
+    def _indexed(self, passage: Passage) -> _Indexed:
+        title, content = tuple(tokenize(passage.title)), tuple(tokenize(passage.text))
+        return _Indexed(
+            passage,
+            exact={"title": title, "content": content},
+            stems={
+                "title": tuple(map(self._stem, title)),
+                "content": tuple(map(self._stem, content)),
+            },
+            stem=self._stem,
+        )
+
+    def _visible(
+        self, snapshot: _Snapshot, visibility: Visibility, filters: Sequence[Filter] = ()
+    ) -> list[_Indexed]:
+        check_filters(filters, self._schema)
+        return [
+            each
+            for each in _of_tenant(snapshot, visibility.tenant)
+            if _sees(visibility, each.passage)
+            and all(fulfils(each.passage, condition, self._schema) for condition in filters)
+        ]
+
 
 def _check(holds: bool, message: str) -> None:
     if not holds:
         raise ValueError(message)
 
 
-def _indexed(passage: Passage) -> _Indexed:
-    title, content = tuple(tokenize(passage.title)), tuple(tokenize(passage.text))
-    return _Indexed(
-        passage,
-        exact={"title": title, "content": content},
-        stems={"title": tuple(map(stem, title)), "content": tuple(map(stem, content))},
-    )
-
-
-# -- who may see what
-
-
 def _of_tenant(snapshot: _Snapshot, tenant: str) -> list[_Indexed]:
     return [each for each in snapshot.passages.values() if each.passage.tenant == tenant]
 
 
-def _visible(snapshot: _Snapshot, visibility: Visibility) -> list[_Indexed]:
-    return [
-        each
-        for each in _of_tenant(snapshot, visibility.tenant)
-        if each.passage.document_id not in visibility.hidden_documents
-        and (each.passage.access is None or visibility.groups.intersection(each.passage.access))
-    ]
+def _sees(visibility: Visibility, passage: Passage) -> bool:
+    return passage.document_id not in visibility.hidden_documents and (
+        passage.access is None or bool(visibility.groups.intersection(passage.access))
+    )
 
 
 # -- what matches
@@ -318,14 +391,14 @@ def matches(tree: Node, indexed: _Indexed) -> bool:
 
 def _frequency(leaf: Leaf, indexed: _Indexed, name: Field) -> int:
     """Return at how many places of the field the leaf's tokens follow each other."""
-    wanted, held = _wanted(leaf), _words(leaf, indexed)[name]
+    wanted, held = _wanted(leaf, indexed), _words(leaf, indexed)[name]
     if wanted[0] not in held:
         return 0
     return sum(held[at : at + len(wanted)] == wanted for at in range(len(held)))
 
 
-def _wanted(leaf: Leaf) -> tuple[str, ...]:
-    return tuple(map(stem, leaf.tokens)) if isinstance(leaf, Word) else leaf.tokens
+def _wanted(leaf: Leaf, indexed: _Indexed) -> tuple[str, ...]:
+    return tuple(map(indexed.stem, leaf.tokens)) if isinstance(leaf, Word) else leaf.tokens
 
 
 def _words(leaf: Leaf, indexed: _Indexed) -> Mapping[Field, tuple[str, ...]]:
@@ -390,13 +463,14 @@ class _Scorer:
         if frequency == 0:
             return 0.0
         length = len(indexed.exact[name])
-        return score(frequency, length, self._idfs_of(leaf, name), self._fields[name])
+        return score(frequency, length, self._idfs_of(leaf, name, indexed), self._fields[name])
 
-    def _idfs_of(self, leaf: Leaf, name: Field) -> list[float]:
+    def _idfs_of(self, leaf: Leaf, name: Field, indexed: _Indexed) -> list[float]:
         if (leaf, name) not in self._idfs:
             fields = [_words(leaf, each)[name] for each in self._passages]
             self._idfs[leaf, name] = [
-                idf(len(fields), sum(term in held for held in fields)) for term in _wanted(leaf)
+                idf(len(fields), sum(term in held for held in fields))
+                for term in _wanted(leaf, indexed)
             ]
         return self._idfs[leaf, name]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from logicalrag.engines.protocol import ClauseCount, SearchResult
+from logicalrag.engines.protocol import ClauseCount, Hit, SearchResult
 from logicalrag.query.errors import ExpressionError, Notice
 
 
@@ -14,8 +14,9 @@ def search_report(
 ) -> dict[str, Any]:
     """Return ``hits, relation, fraction, canonical, notices, results``, best result first.
 
-    Each result is ``{id, document_id, title, text, score}``; clause and leave-one-out counts are
-    added where the engine was asked for them.
+    Each result is ``{id, document_id, title, text, score}``, with ``location`` and ``metadata``
+    where it has them; clause and leave-one-out counts are added where the engine was asked for
+    them.
     """
     report: dict[str, Any] = {
         "hits": result.count.hits,
@@ -31,16 +32,7 @@ def search_report(
             }
             for notice in notices
         ],
-        "results": [
-            {
-                "id": hit.passage.id,
-                "document_id": hit.passage.document_id,
-                "title": hit.passage.title,
-                "text": hit.passage.text,
-                "score": hit.score,
-            }
-            for hit in result.hits
-        ],
+        "results": [_hit(hit) for hit in result.hits],
     }
     if result.clause_counts:
         report["clauses"] = _counts(result.clause_counts)
@@ -52,6 +44,22 @@ def search_report(
 def error_report(error: ExpressionError) -> dict[str, Any]:
     """Return ``{"error": {code, message, position, end, hint}}``."""
     return {"error": dict(error.as_data())}
+
+
+def _hit(hit: Hit) -> dict[str, Any]:
+    passage = hit.passage
+    report: dict[str, Any] = {
+        "id": passage.id,
+        "document_id": passage.document_id,
+        "title": passage.title,
+        "text": passage.text,
+        "score": hit.score,
+    }
+    if passage.location:
+        report["location"] = passage.location
+    if passage.metadata:
+        report["metadata"] = {name: list(values) for name, values in passage.metadata.items()}
+    return report
 
 
 def _counts(counts: Sequence[ClauseCount]) -> list[dict[str, Any]]:

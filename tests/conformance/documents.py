@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from logicalrag.engines.identity import passage_id
+from logicalrag.engines.metadata import Value
 from logicalrag.engines.protocol import DEFAULT_TENANT, Passage, SearchEngine, Visibility
 from tests.conformance.indices import Index
 
@@ -18,13 +19,18 @@ EVERYONE = Visibility()
 
 @dataclass(frozen=True)
 class Document:
-    """A document whose chunks are given; `access` as in `Passage`."""
+    """A document whose chunks are given; `access` as in `Passage`.
+
+    `metadata` and `locations` are the passages' own, from the first on; others have none.
+    """
 
     id: str
     texts: tuple[str, ...]
     title: str = ""
     tenant: str = DEFAULT_TENANT
     access: tuple[str, ...] | None = None
+    metadata: tuple[Mapping[str, tuple[Value, ...]], ...] = ()
+    locations: tuple[str, ...] = ()
 
     def passages(self) -> list[Passage]:
         """Return its passages, offsets running on from one chunk to the next."""
@@ -42,6 +48,8 @@ class Document:
                     end=start + len(text),
                     tenant=self.tenant,
                     access=self.access,
+                    location=self.locations[number] if number < len(self.locations) else "",
+                    metadata=self.metadata[number] if number < len(self.metadata) else {},
                 )
             )
             start += len(text)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
+from logicalrag.engines.analysis import Analysis
 from logicalrag.engines.embedded.engine import EmbeddedEngine
 from logicalrag.engines.embedded.writer import EmbeddedWriter
+from logicalrag.engines.metadata import MetadataSchema
 from logicalrag.engines.protocol import IndexWriter, SearchEngine
 from logicalrag.engines.reference import ReferenceEngine
 
@@ -25,12 +28,23 @@ class Index(Protocol):
         ...
 
 
+class NewIndex(Protocol):
+    """Makes another empty index each time."""
+
+    def __call__(
+        self, *, analysis: Analysis = "english", schema: MetadataSchema | None = None
+    ) -> Index:
+        """Make an index of this analysis and these declared fields."""
+        ...
+
+
 class ReferenceIndex:
     """The oracle; in memory, so every writer and engine is the same object."""
 
-    def __init__(self, folder: Path | None = None) -> None:
-        del folder
-        self._engine = ReferenceEngine()
+    def __init__(
+        self, *, analysis: Analysis = "english", schema: MetadataSchema | None = None
+    ) -> None:
+        self._engine = ReferenceEngine(analysis=analysis, schema=schema)
 
     def writer(self) -> AbstractContextManager[IndexWriter]:
         """Return the engine itself: its exit forgets what was not committed."""
@@ -42,21 +56,32 @@ class ReferenceIndex:
 
 
 class EmbeddedIndex:
-    """The tantivy index in a folder."""
+    """The tantivy index in a folder, made by its first writer."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, analysis: Analysis, schema: MetadataSchema | None) -> None:
+        self._folder, self._analysis, self._schema = folder, analysis, schema
 
     def writer(self) -> AbstractContextManager[IndexWriter]:
         """Open the folder's writer, which takes its lock."""
-        return EmbeddedWriter(self._folder)
+        return EmbeddedWriter(self._folder, analysis=self._analysis, schema=self._schema)
 
     def engine(self) -> AbstractContextManager[SearchEngine]:
         """Open the folder's engine."""
         return EmbeddedEngine(self._folder)
 
 
-INDICES: dict[str, Callable[[Path], Index]] = {
-    "reference": ReferenceIndex,
-    "embedded": EmbeddedIndex,
+def _embedded(parent: Path) -> NewIndex:
+    numbers = count()
+
+    def another(
+        *, analysis: Analysis = "english", schema: MetadataSchema | None = None
+    ) -> EmbeddedIndex:
+        return EmbeddedIndex(parent / f"index-{next(numbers)}", analysis, schema)
+
+    return another
+
+
+INDICES: dict[str, Callable[[Path], NewIndex]] = {
+    "reference": lambda _: ReferenceIndex,
+    "embedded": _embedded,
 }

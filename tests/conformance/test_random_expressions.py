@@ -14,7 +14,7 @@ from logicalrag.query.parser import parse
 from logicalrag.query.printer import canonical
 from tests.conformance.documents import EVERYONE, Document, read_corpus, serving
 from tests.conformance.expressions import Expressions, parts
-from tests.conformance.indices import Index
+from tests.conformance.indices import Index, NewIndex, ReferenceIndex
 from tests.conformance.random_documents import random_documents, seeded, without_exotic_letters
 
 ALL = 1000
@@ -118,6 +118,18 @@ def check_order(got: SearchResult, wanted: SearchResult, tree: Node) -> None:
 def test_random_documents(compared: Index, oracle: Index, seed: int) -> None:
     random_ = seeded(seed)
     documents = random_documents(random_, random_.randint(2, 15))
+    with serving(compared, documents) as engine, serving(oracle, documents) as reference:
+        passages = [passage for document in documents for passage in document.passages()]
+        expressions = Expressions(random_, passages, reference)
+        for _ in range(TREES_PER_RANDOM_SET):
+            check(engine, reference, expressions.draw())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_documents_without_stems(new_compared: NewIndex, seed: int) -> None:
+    random_ = seeded(seed)
+    documents = random_documents(random_, random_.randint(2, 15))
+    compared, oracle = new_compared(analysis="standard"), ReferenceIndex(analysis="standard")
     with serving(compared, documents) as engine, serving(oracle, documents) as reference:
         passages = [passage for document in documents for passage in document.passages()]
         expressions = Expressions(random_, passages, reference)

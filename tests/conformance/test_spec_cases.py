@@ -14,7 +14,7 @@ from logicalrag.engines.protocol import SearchEngine, SearchResult
 from logicalrag.query.errors import ExpressionError
 from logicalrag.query.parser import parse
 from tests.conformance.documents import EVERYONE, read_corpus, serving
-from tests.conformance.indices import Index
+from tests.conformance.indices import NewIndex
 
 Case = dict[str, Any]
 
@@ -26,9 +26,13 @@ def cases(shared: Path) -> list[Case]:
     return [json.loads(line) for line in lines]
 
 
-@pytest.fixture
-def engine(index: Index, shared: Path) -> Iterator[SearchEngine]:
-    """Return an engine over T16."""
+# No case depends on stems: both analyses give the same answers.
+@pytest.fixture(params=["english", "standard"])
+def engine(
+    request: pytest.FixtureRequest, new_index: NewIndex, shared: Path
+) -> Iterator[SearchEngine]:
+    """Return an engine over T16, of each analysis."""
+    index = new_index(analysis=request.param)
     with serving(index, read_corpus(shared / "spec" / "t16-corpus.jsonl")) as opened:
         yield opened
 

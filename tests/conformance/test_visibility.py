@@ -9,9 +9,8 @@ import pytest
 from logicalrag.engines.identity import passage_id
 from logicalrag.engines.protocol import SearchEngine, Visibility
 from logicalrag.query.nodes import And, Node, Not, Or, Phrase, Word
-from tests.conformance.conftest import NewIndex
 from tests.conformance.documents import EVERYONE, Document, serving, store
-from tests.conformance.indices import Index
+from tests.conformance.indices import Index, NewIndex
 
 COMMON = Word(("common",))
 MINE = (

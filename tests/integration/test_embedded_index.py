@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from logicalrag.engines.embedded.engine import MAX_LEVELS, EmbeddedEngine
 from logicalrag.engines.embedded.folder import DESCRIPTOR, commit_stamp, tenant_folder
 from logicalrag.engines.embedded.writer import EmbeddedWriter
 from logicalrag.engines.errors import EngineError
+from logicalrag.engines.identity import document_key
 from logicalrag.engines.protocol import Visibility
 from logicalrag.query.nodes import And, Boosted, Node, Not, Or, Phrase, Word
 from tests.integration.embedded_documents import EVERYONE, GUARD_SECONDS, document, store, texts
@@ -33,11 +33,11 @@ def tied(tmp_path_factory: pytest.TempPathFactory) -> EmbeddedEngine:
             writer.put(document(f"d{number}", kind), replaces=0)
             if number % 100 == 99:
                 writer.commit()
-        # Ids that agree in their first 8 bytes, which the index orders by.
+        # Ids that agree in their first 16 digits, which the index orders by.
         for number in range(400):
             (passage,) = document(f"x{number}", "alike")
-            shared = f"alike-prefix-{(number * 37) % 400:03}"
-            writer.put([replace(passage, id=shared)], replaces=0)
+            shared = f"{'7' * 16}{(number * 37) % 400:08}"
+            writer.put([passage._replace(id=shared)], replaces=0)
         writer.commit()
     return EmbeddedEngine(path)
 
@@ -86,6 +86,39 @@ class TestOrder:
         assert len({hit.passage.id for hit in whole}) == len(whole)
         for limit in (1, 2, 5, 11, 99, 250, 399, 599):
             assert tied.search(tree, EVERYONE, limit=limit).hits == whole[:limit]
+
+
+class TestReading:
+    """Passages by id, where ids agree in what the index looks them up by."""
+
+    def test_only_those_asked_for(self, tied: EmbeddedEngine) -> None:
+        alike = [f"{'7' * 16}{number:08}" for number in (399, 0, 17)]
+        read = tied.read([*alike, "7" * 24, "7" * 16], EVERYONE)
+        assert [passage.id for passage in read] == alike
+        assert tied.read(["7" * 24], EVERYONE, neighbours=5) == ()
+
+    def test_beside_hidden_ones(self, tied: EmbeddedEngine) -> None:
+        (passage,) = tied.read([f"{'7' * 16}{17:08}"], EVERYONE)
+        caller = Visibility(hidden_documents=frozenset({passage.document_id}))
+        assert tied.read([passage.id], caller) == ()
+
+
+@pytest.mark.parametrize("rare", [1, 5, 30])
+def test_documents_that_hold_a_rare_and_a_common_word(tmp_path: Path, rare: int) -> None:
+    """Few documents are looked up among the hits of the common word; many are not."""
+    # The smallest keys: the first begin with a zero.
+    names = sorted((f"d{at}" for at in range(200)), key=lambda name: document_key("default", name))
+    documents = [
+        document(name, "common other", "rare" if at < rare else "x")
+        for at, name in enumerate(names)
+    ]
+    store(tmp_path, *documents, document("only rare", "rare"))
+    with EmbeddedEngine(tmp_path) as engine:
+        words: list[Node] = [Word(("rare",)), Word(("common",)), Word(("other",))]
+        assert engine.documents_holding(words, EVERYONE) == rare
+        assert engine.documents_holding(words[::-1], EVERYONE) == rare
+        hidden = Visibility(hidden_documents=frozenset({names[0]}))
+        assert engine.documents_holding(words, hidden) == rare - 1
 
 
 class TestAccess:

@@ -4,30 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 import tantivy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from logicalrag.engines.embedded.clauses import any_of, conjunction
 from logicalrag.engines.embedded.compiler import (
     compile_scored,
     compile_unscored,
     conjunct_clauses,
-    conjunction,
     outline,
 )
 from logicalrag.engines.embedded.schema import (
     OPEN_TO_ALL,
+    SOURCE,
+    Layout,
     build_documents,
     create_index,
     decode,
     group_term,
-    id_order,
     key_of,
+    passage_number,
 )
-from logicalrag.engines.embedded.snapshot import any_of
 from logicalrag.engines.identity import passage_id
+from logicalrag.engines.metadata import MetadataError, MetadataSchema, Value
 from logicalrag.engines.protocol import Passage
 from logicalrag.query.nodes import And, Boosted, Field, Node, Not, Or, Phrase, Word
 
@@ -50,17 +53,17 @@ class Documents:
 
     def __init__(self, texts: Sequence[tuple[str, str]]) -> None:
         self.passages = [passage(number, *pair) for number, pair in enumerate(texts)]
-        index = create_index(None)
+        self.layout = Layout()
+        index = create_index(None, self.layout)
         writer = index.writer(15_000_000, 1)
         for at, each in enumerate(self.passages):
-            for document in build_documents(key_of(each), [each]):
+            for document in build_documents(self.layout, key_of(each), [each]):
                 writer.add_document(document)
             if at == len(self.passages) // 2:
                 writer.commit()
         writer.commit()
         writer.wait_merging_threads()
         index.reload()
-        self.schema = index.schema
         self.searcher = index.searcher()
 
     def scores(self, query: tantivy.Query) -> dict[str, float]:
@@ -70,7 +73,7 @@ class Documents:
 
     def hits(self, tree: Node) -> set[str]:
         """Return the matching documents' ids."""
-        return set(self.scores(compile_scored(self.schema, tree)))
+        return set(self.scores(compile_scored(self.layout, tree)))
 
 
 @pytest.fixture(scope="module")
@@ -140,8 +143,8 @@ def holds(tree: Node, title: str, text: str) -> bool:
 @given(trees)
 def test_hits_are_the_specified_sets(documents: Documents, tree: Node) -> None:
     wanted = expected(tree)
-    scored = documents.scores(compile_scored(documents.schema, tree))
-    unscored = documents.searcher.search(compile_unscored(documents.schema, tree), 1000)
+    scored = documents.scores(compile_scored(documents.layout, tree))
+    unscored = documents.searcher.search(compile_unscored(documents.layout, tree), 1000)
     assert set(scored) == wanted
     assert len(unscored.hits) == len(wanted)
     assert all(math.isfinite(score) and score >= 0 for score in scored.values())
@@ -152,16 +155,16 @@ def test_hits_are_the_specified_sets(documents: Documents, tree: Node) -> None:
 @settings(max_examples=100, deadline=None)
 @given(trees)
 def test_filters_change_no_score(documents: Documents, tree: Node) -> None:
-    open_to_all = tantivy.Occur.Must, any_of(documents.schema, "access", [OPEN_TO_ALL])
-    nobody = tantivy.Occur.MustNot, any_of(documents.schema, "access", [group_term("x")])
-    bare = documents.scores(compile_scored(documents.schema, tree))
-    within = documents.scores(compile_scored(documents.schema, tree, [open_to_all, nobody]))
+    open_to_all = tantivy.Occur.Must, any_of(documents.layout.schema, "access", [OPEN_TO_ALL])
+    nobody = tantivy.Occur.MustNot, any_of(documents.layout.schema, "access", [group_term("x")])
+    bare = documents.scores(compile_scored(documents.layout, tree))
+    within = documents.scores(compile_scored(documents.layout, tree, [open_to_all, nobody]))
     assert within == pytest.approx(bare, rel=1e-6)
 
 
 def test_conjuncts_one_by_one(documents: Documents) -> None:
     children: tuple[Node, ...] = (Word(("opera",)), Not(Word(("vivaldi",))), Word(("nowhere",)))
-    clauses = conjunct_clauses(documents.schema, children)
+    clauses = conjunct_clauses(documents.layout, children)
     without_last = conjunction(clauses[:2])
     assert set(documents.scores(without_last)) == documents.hits(And(children[:2]))
     only_not = conjunction(clauses[1:2])
@@ -173,7 +176,7 @@ class TestScores:
 
     def score(self, documents: Documents, tree: Node, document: str = "d6") -> float:
         """Return the score of document d6: titled Opera, "operations of the opera"."""
-        return documents.scores(compile_scored(documents.schema, tree))[document]
+        return documents.scores(compile_scored(documents.layout, tree))[document]
 
     def test_an_unfielded_leaf_is_the_better_field(self, documents: Documents) -> None:
         by_field = [
@@ -220,7 +223,7 @@ class TestScores:
         tree: Node = Or((Word(("opera",), boost=inner), Word(("the",))))
         for _ in range(22):
             tree = Boosted(tree, outer)
-        scores = documents.scores(compile_scored(documents.schema, tree))
+        scores = documents.scores(compile_scored(documents.layout, tree))
         assert set(scores) == documents.hits(Or((Word(("opera",)), Word(("the",)))))
         assert all(math.isfinite(score) for score in scores.values())
         assert outline(tree).is_scored is (outer == "1000")
@@ -245,22 +248,29 @@ def test_which_trees_are_scored(tree: Node, scored: bool) -> None:
     assert outline(tree).is_scored is scored
 
 
-@given(st.text(max_size=12), st.text(max_size=12))
+def id_texts(alphabet: str = "09af") -> st.SearchStrategy[str]:
+    """Return a strategy of what may be 24 hexadecimal digits, with beginnings in common."""
+    return st.text(alphabet, min_size=24, max_size=24)
+
+
+@given(id_texts(), id_texts())
 def test_the_order_of_ids_is_never_against_them(one: str, other: str) -> None:
-    try:
-        orders = id_order(one), id_order(other)
-    except UnicodeEncodeError:
-        return  # a lone surrogate: no stored id
-    if one < other:
-        assert orders[0] <= orders[1]
-    if one == other:
-        assert orders[0] == orders[1]
+    first, second = passage_number(one), passage_number(other)
+    assert first is not None
+    assert second is not None
+    assert (first < second) == (one[:16] < other[:16])
+    assert (first == second) == (one[:16] == other[:16])
+
+
+@given(st.text(max_size=26) | id_texts("0aA gx_+é\udc80"))
+def test_only_ids_have_a_number(text: str) -> None:
+    is_id = len(text) == 24 and set(text) <= set("0123456789abcdef")
+    assert (passage_number(text) is not None) == is_id
 
 
 def test_the_order_of_ids_tells_them_apart() -> None:
-    ids = [passage_id("default", "d", number) for number in range(2000)]
-    assert len({id_order(each) for each in ids}) == len(ids)
-    assert sorted(ids) == sorted(ids, key=id_order)
+    numbers = {passage_id("default", "d", at): at for at in range(2000)}
+    assert len({passage_number(each) for each in numbers}) == len(numbers)
 
 
 @pytest.mark.parametrize("group", ["*", "", "a b", "\ud800", "x" * 100_000])
@@ -273,18 +283,67 @@ def test_no_group_is_the_mark_of_open_passages(group: str) -> None:
 class TestDocuments:
     """How passages become documents and come back."""
 
-    @pytest.mark.parametrize("access", [None, (), ("a",), ("*", "", "a b")])
-    def test_a_passage_comes_back(self, access: tuple[str, ...] | None) -> None:
-        stored = Passage("i" * 24, "d/é", 7, " Title\n", "Te\x00xt \U0001f600", 3, 11, "t", access)
-        (document,) = build_documents("0123456789abcdef01234567", [stored])
-        assert decode(document, "t") == stored
+    KEY = "0123456789abcdef01234567"
+    LAYOUT = Layout("english", MetadataSchema({"kind": "keyword", "year": "number"}))
+    PLAIN = Passage(KEY, "d/é", 7, " Title\n", "Te\x00xt \U0001f600", 3, 11, "t")
 
-    @pytest.mark.parametrize("where", ["id", "document_id", "title", "text", "group"])
+    def stored(self, passage: Passage) -> tantivy.Document:
+        """Return the passage's document."""
+        return build_documents(self.LAYOUT, self.KEY, [passage])[0]
+
+    @pytest.mark.parametrize("access", [None, (), ("a",), ("*", "", "a b")])
+    @pytest.mark.parametrize(
+        "more",
+        [
+            {},
+            {"location": "page 12"},
+            {"metadata": {"kind": ("é", ""), "year": (2020.0, -0.5)}},
+            {"location": "é\n", "metadata": {"year": (1e300,)}},
+        ],
+    )
+    def test_a_passage_comes_back(
+        self, access: tuple[str, ...] | None, more: dict[str, Any]
+    ) -> None:
+        passage = self.PLAIN._replace(access=access, **more)
+        assert decode(self.stored(passage), "t") == passage
+
+    def test_a_passage_without_location_and_metadata_stores_nothing_for_them(self) -> None:
+        plain = self.stored(self.PLAIN).get_first(SOURCE)
+        assert plain is not None
+        assert plain.endswith(b",3,11,null]")
+
+    @pytest.mark.parametrize("where", ["document_id", "title", "text", "location", "group", "kind"])
     def test_a_lone_surrogate_names_its_passage(self, where: str) -> None:
-        bad = {"id": "i", "document_id": "d", "title": "t", "text": "x", "group": "g"}
-        bad[where] += "\udc80"
-        broken = Passage(
-            bad["id"], bad["document_id"], 3, bad["title"], bad["text"], 0, 1, "t", (bad["group"],)
-        )
-        with pytest.raises(ValueError, match=r"passage 3 of document 'd.*lone surrogate"):
-            build_documents("0123456789abcdef01234567", [broken])
+        bad = "d\udc80"
+        changes: dict[str, dict[str, Any]] = {
+            "group": {"access": (bad,)},
+            "kind": {"metadata": {"kind": (bad,)}},
+        }
+        broken = self.PLAIN._replace(**changes.get(where, {where: bad}))
+        with pytest.raises(ValueError, match=r"passage 7 of document 'd.*lone surrogate"):
+            self.stored(broken)
+
+    @pytest.mark.parametrize("id_", ["", "i" * 24, "A" * 24, "0" * 23, "0" * 25, "0" * 23 + "\n"])
+    def test_an_id_that_no_identity_made_is_refused(self, id_: str) -> None:
+        with pytest.raises(
+            ValueError, match=r"passage 7 of document 'd/é' has the id .*passage_id"
+        ):
+            self.stored(self.PLAIN._replace(id=id_))
+
+    @pytest.mark.parametrize(
+        ("metadata", "code"),
+        [
+            ({"colour": ("red",)}, "unknown_metadata_field"),
+            ({"kind": (1.0,)}, "bad_value"),
+            ({"kind": ("é" * 257,)}, "bad_value"),
+            ({"year": ("2020",)}, "bad_value"),
+            ({"year": (float("nan"),)}, "bad_value"),
+            ({"year": (1.0, float("inf"))}, "bad_value"),
+        ],
+    )
+    def test_metadata_that_do_not_fit_are_refused(
+        self, metadata: dict[str, tuple[Value, ...]], code: str
+    ) -> None:
+        with pytest.raises(MetadataError) as caught:
+            self.stored(self.PLAIN._replace(metadata=metadata))
+        assert caught.value.code == code

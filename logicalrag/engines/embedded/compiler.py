@@ -9,24 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tantivy import Occur, Query, Schema
+from tantivy import Occur, Query
 
-from logicalrag.engines.analysis import stem
-from logicalrag.engines.embedded.schema import EXACT, STEMMED
+from logicalrag.engines.embedded.clauses import Clause, conjunction
+from logicalrag.engines.embedded.schema import EXACT, Layout
 from logicalrag.query.nodes import FIELDS, And, Boosted, Leaf, Node, Not, Or, Phrase, Word
-
-Clause = tuple[Occur, Query]
 
 # Nested boosts multiply; beyond these a 32-bit score would be infinite, or zero but not a tie.
 _MAX_FACTOR = 1e30
 _MIN_FACTOR = 1e-30
 
 _MUST, _SHOULD, _MUST_NOT = Occur.Must, Occur.Should, Occur.MustNot
-
-
-def everything() -> Query:
-    """Return a query that every passage matches with score 0."""
-    return Query.const_score_query(Query.all_query(), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,88 +55,80 @@ def outline(tree: Node) -> Outline:
     return Outline(levels, scored)
 
 
-def compile_scored(schema: Schema, tree: Node, filters: Sequence[Clause] = ()) -> Query:
+def compile_scored(layout: Layout, tree: Node, filters: Sequence[Clause] = ()) -> Query:
     """Return the query of `tree` within `filters`, with BM25 scores.
 
     Args:
-        schema: of the index that the query is for.
+        layout: of the index that the query is for.
         tree: any tree of the parser's shape.
         filters: clauses that add nothing to a score.
     """
-    return _compile_within(schema, tree, filters, 1.0)
+    return _compile_within(layout, tree, filters, 1.0)
 
 
-def compile_unscored(schema: Schema, tree: Node, filters: Sequence[Clause] = ()) -> Query:
+def compile_unscored(layout: Layout, tree: Node, filters: Sequence[Clause] = ()) -> Query:
     """Return the query of `tree` within `filters` for counting: its scores mean nothing."""
-    return _compile_within(schema, tree, filters, 0.0)
+    return _compile_within(layout, tree, filters, 0.0)
 
 
-def conjunct_clauses(schema: Schema, children: Sequence[Node]) -> list[Clause]:
+def conjunct_clauses(layout: Layout, children: Sequence[Node]) -> list[Clause]:
     """Return one unscored clause for each conjunct of a conjunction, in order."""
-    return [_conjunct(schema, child, 0.0) for child in children]
+    return [_conjunct(layout, child, 0.0) for child in children]
 
 
-def conjunction(clauses: Sequence[Clause], filters: Sequence[Clause] = ()) -> Query:
-    """Return the query of all of `clauses` (at least one) within `filters`."""
-    joined = [*clauses, *filters]
-    if all(occur == _MUST_NOT for occur, _ in joined):
-        joined.append((_MUST, everything()))  # exclusions alone match nothing
-    if len(joined) == 1:
-        return joined[0][1]
-    return Query.boolean_query(joined)
-
-
-def _compile_within(schema: Schema, tree: Node, filters: Sequence[Clause], factor: float) -> Query:
+def _compile_within(layout: Layout, tree: Node, filters: Sequence[Clause], factor: float) -> Query:
     while isinstance(tree, Boosted):
         factor = _times(factor, tree.boost)
         tree = tree.child
     children = tree.children if isinstance(tree, And) else (tree,)
-    return conjunction([_conjunct(schema, child, factor) for child in children], filters)
+    return conjunction([_conjunct(layout, child, factor) for child in children], filters)
 
 
-def _conjunct(schema: Schema, child: Node, factor: float) -> Clause:
+def _conjunct(layout: Layout, child: Node, factor: float) -> Clause:
     if isinstance(child, Not):
-        return _MUST_NOT, _compile(schema, child.child, 0.0)
-    return _MUST, _compile(schema, child, factor)
+        return _MUST_NOT, _compile(layout, child.child, 0.0)
+    return _MUST, _compile(layout, child, factor)
 
 
-def _compile(schema: Schema, node: Node, factor: float) -> Query:
+def _compile(layout: Layout, node: Node, factor: float) -> Query:
     match node:
         case Word() | Phrase():
-            return _leaf(schema, node, factor)
+            return _leaf(layout, node, factor)
         case And():
-            return conjunction([_conjunct(schema, child, factor) for child in node.children])
+            return conjunction([_conjunct(layout, child, factor) for child in node.children])
         case Or():
             return Query.boolean_query(
-                [(_SHOULD, _compile(schema, child, factor)) for child in node.children]
+                [(_SHOULD, _compile(layout, child, factor)) for child in node.children]
             )
         case Not():
-            return conjunction([_conjunct(schema, node, factor)])
+            return conjunction([_conjunct(layout, node, factor)])
         case Boosted():
-            return _compile(schema, node.child, _times(factor, node.boost))
+            return _compile(layout, node.child, _times(factor, node.boost))
 
 
-def _leaf(schema: Schema, leaf: Leaf, factor: float) -> Query:
+def _leaf(layout: Layout, leaf: Leaf, factor: float) -> Query:
     if isinstance(leaf, Word):
-        names, tokens = STEMMED, [stem(token) for token in leaf.tokens]
+        names, tokens = layout.words, [layout.stem(token) for token in leaf.tokens]
     else:
         names, tokens = EXACT, list(leaf.tokens)
     factor = _times(factor, leaf.boost)
     if leaf.field is not None:
-        query = _in_field(schema, names[leaf.field], tokens, factor)
+        query = _in_field(layout, names[leaf.field], tokens, factor)
     else:
         query = Query.disjunction_max_query(
-            [_in_field(schema, names[name], tokens, factor) for name in FIELDS]
+            [_in_field(layout, names[name], tokens, factor) for name in FIELDS]
         )
     if factor == 0.0:
         return Query.const_score_query(query, 0.0)
     return query if factor == 1.0 else Query.boost_query(query, factor)
 
 
-def _in_field(schema: Schema, name: str, tokens: list[str], factor: float) -> Query:
+def _in_field(layout: Layout, name: str, tokens: list[str], factor: float) -> Query:
     if len(tokens) == 1:
-        return Query.term_query(schema, name, tokens[0], "basic" if factor == 0.0 else "freq")
-    return Query.phrase_query(schema, name, list(tokens))
+        return Query.term_query(
+            layout.schema, name, tokens[0], "basic" if factor == 0.0 else "freq"
+        )
+    return Query.phrase_query(layout.schema, name, list(tokens))
 
 
 def _times(factor: float, boost: str | None) -> float:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, get_args
 
+from logicalrag.engines.analysis import Analysis
+from logicalrag.engines.embedded.schema import Layout
 from logicalrag.engines.errors import EngineError
 from logicalrag.engines.identity import tenant_key
+from logicalrag.engines.metadata import FieldKind, MetadataSchema
 
 FORMAT = 2
 DESCRIPTOR = "index.json"
@@ -20,9 +25,15 @@ Stamp = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """What `index.json` says: an identity drawn at random when the index was made."""
+    """What `index.json` says.
+
+    Args:
+        identity: drawn at random when the index was made.
+        layout: of the documents of all its tenants.
+    """
 
     identity: str
+    layout: Layout
 
 
 def tenant_folder(path: Path, tenant: str) -> Path:
@@ -87,31 +98,51 @@ def read_descriptor(path: Path) -> Descriptor:
         raise EngineError(f"the index in {path} cannot be read: {error}", retryable=True) from error
     try:
         described = json.loads(content)
-        version, identity = int(described["format"]), str(described["identity"])
-    except (ValueError, KeyError, TypeError) as error:
+        version = int(described["format"])
+        if version == FORMAT:
+            return _described(described)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise EngineError(
             f"{path / DESCRIPTOR} is damaged; ingest the documents again into a new folder"
         ) from error
-    if version != FORMAT:
-        raise EngineError(
-            f"the index in {path} has format {version} and this version reads format {FORMAT}; "
-            "ingest the documents again into a new folder"
-        )
-    return Descriptor(identity)
+    raise EngineError(
+        f"the index in {path} has format {version} and this version reads format {FORMAT}; "
+        "ingest the documents again into a new folder"
+    )
 
 
-def ensure_descriptor(path: Path) -> Descriptor:
+def _described(described: Mapping[str, Any]) -> Descriptor:
+    analysis, fields = described["analysis"], described["metadata"]
+    if analysis not in get_args(Analysis) or not set(fields.values()) <= set(get_args(FieldKind)):
+        raise ValueError("an analysis or a kind of field that is none")
+    return Descriptor(str(described["identity"]), Layout(analysis, MetadataSchema(fields)))
+
+
+def ensure_descriptor(
+    path: Path, analysis: Analysis | None, schema: MetadataSchema | None
+) -> Descriptor:
     """Return the description of the index in `path`, made durable first where there is none.
 
     Only the holder of the writer's lock calls it.
 
+    Args:
+        analysis: which the index has to have; None for what it has, ``english`` for a new one.
+        schema: which the index has to have; None for what it has, no fields for a new one.
+
     Raises:
-        EngineError: as for `read_descriptor`.
+        EngineError: as for `read_descriptor`, or the index is another than asked for.
         OSError: the folder cannot be written.
     """
     target = path / DESCRIPTOR
     if not target.exists():
-        content = json.dumps({"format": FORMAT, "identity": secrets.token_hex(8)})
+        content = json.dumps(
+            {
+                "format": FORMAT,
+                "identity": secrets.token_hex(8),
+                "analysis": analysis or "english",
+                "metadata": dict(schema.fields) if schema else {},
+            }
+        )
         unfinished = path / (DESCRIPTOR + ".new")
         with unfinished.open("w", encoding="utf-8") as file:
             file.write(content + "\n")
@@ -119,7 +150,25 @@ def ensure_descriptor(path: Path) -> Descriptor:
             os.fsync(file.fileno())
         unfinished.replace(target)
         _sync_folder(path)
-    return read_descriptor(path)
+    descriptor = read_descriptor(path)
+    layout = descriptor.layout
+    if analysis not in (None, layout.analysis):
+        raise _another(path, f"the analysis {layout.analysis}", f"the analysis {analysis}")
+    if schema is not None and dict(schema.fields) != layout.metadata.fields:
+        raise _another(path, _fields_text(layout.metadata), _fields_text(schema))
+    return descriptor
+
+
+def _another(path: Path, held: str, wanted: str) -> EngineError:
+    return EngineError(
+        f"the index in {path} was made with {held}; for {wanted} ingest the documents into a new "
+        "folder"
+    )
+
+
+def _fields_text(schema: MetadataSchema) -> str:
+    fields = ", ".join(f"{name} ({kind})" for name, kind in schema.fields.items())
+    return f"the metadata fields {fields}" if fields else "no metadata fields"
 
 
 def size_bytes(folder: Path) -> int:

@@ -79,6 +79,25 @@ class WriterLock:
         os.pwrite(self._file, description.encode("utf-8", "replace")[:_MAX_DESCRIPTION_BYTES], 0)
 
 
+def lock_holder(folder: Path) -> str | None:
+    """Return who writes the index in `folder`, as it described itself; None where nobody does.
+
+    Raises:
+        OSError: the lock file cannot be read.
+    """
+    try:
+        file = os.open(folder / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return os.pread(file, _MAX_DESCRIPTION_BYTES, 0).decode("utf-8", "replace").strip()
+    finally:
+        os.close(file)
+    return None
+
+
 def describe_process(arguments: Sequence[str]) -> str:
     """Return this process as a user would look for it: pid, host, command and time, one line."""
     command = shlex.join([Path(arguments[0] or "python").name, *arguments[1:]])

@@ -9,6 +9,7 @@ import tantivy
 
 from logicalrag.engines.embedded.folder import (
     TENANT_COMMIT,
+    Descriptor,
     Stamp,
     commit_stamp,
     generation_name,
@@ -16,7 +17,7 @@ from logicalrag.engines.embedded.folder import (
     stamp,
     tenant_folder,
 )
-from logicalrag.engines.embedded.schema import create_index, open_index
+from logicalrag.engines.embedded.schema import Layout, create_index, open_index
 from logicalrag.engines.embedded.snapshot import Snapshot
 
 _MAX_OPEN_TENANTS = 256
@@ -35,8 +36,13 @@ class FolderReader:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self._identity = read_descriptor(path).identity
+        self._descriptor = read_descriptor(path)
         self._tenants: dict[str, _TenantReader] = {}
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the index as of the last call."""
+        return self._descriptor.layout
 
     def snapshot(self, tenant: str) -> Snapshot:
         """Return the tenant's newest commit; without passages where it was never written.
@@ -63,25 +69,25 @@ class FolderReader:
 
     def _reader(self, tenant: str) -> _TenantReader:
         # Another index may have taken the folder's place, or none.
-        identity = read_descriptor(self._path).identity
-        if identity != self._identity or len(self._tenants) >= _MAX_OPEN_TENANTS:
-            self._identity = identity
+        descriptor = read_descriptor(self._path)
+        if descriptor != self._descriptor or len(self._tenants) >= _MAX_OPEN_TENANTS:
+            self._descriptor = descriptor
             self._tenants = {}
         reader = self._tenants.get(tenant)
         if reader is None:
             folder = tenant_folder(self._path, tenant)
-            reader = self._tenants[tenant] = _TenantReader(folder, tenant, identity)
+            reader = self._tenants[tenant] = _TenantReader(folder, tenant, descriptor)
         return reader
 
 
 class _TenantReader:
     """Follows the commits of one tenant's index."""
 
-    def __init__(self, folder: Path, tenant: str, identity: str) -> None:
+    def __init__(self, folder: Path, tenant: str, descriptor: Descriptor) -> None:
         self._folder = folder
         self._commit_path = str(folder / TENANT_COMMIT)
         self._tenant = tenant
-        self._identity = identity
+        self._descriptor = descriptor
         self._lock = threading.Lock()
         self._index: tantivy.Index | None = None
         self._known: tuple[Stamp | None, Snapshot] | None = None
@@ -109,7 +115,7 @@ class _TenantReader:
             seen = stamp(self._commit_path)
             if seen is None:
                 self._index = None
-                return None, self._snapshot_of(create_index(None), 0)
+                return None, self._snapshot_of(create_index(None, self._descriptor.layout), 0)
             if self._index is None:
                 self._index = open_index(self._folder)
             self._index.reload()
@@ -119,5 +125,5 @@ class _TenantReader:
                 return seen, snapshot
 
     def _snapshot_of(self, index: tantivy.Index, commit: int) -> Snapshot:
-        name = generation_name(self._identity, commit)
-        return Snapshot(self._tenant, index.searcher(), index.schema, name)
+        name = generation_name(self._descriptor.identity, commit)
+        return Snapshot(self._tenant, index.searcher(), self._descriptor.layout, name)

@@ -4,39 +4,39 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tantivy import DocAddress, Occur, Order, Query, Schema, Searcher
 from tantivy import SearchResult as Found
 
-from logicalrag.engines.embedded.compiler import Clause, conjunction
+from logicalrag.engines.embedded.clauses import Clause, any_of, conjunction
 from logicalrag.engines.embedded.schema import (
     ACCESS,
     DOCUMENT_HASH,
     DOCUMENT_KEY,
-    ID_ORDER,
     OPEN_TO_ALL,
+    PASSAGE_NUMBER,
+    Layout,
     decode,
     group_term,
 )
 from logicalrag.engines.embedded.vocabulary import Vocabulary
 from logicalrag.engines.identity import document_key
+from logicalrag.engines.metadata import Filter
 from logicalrag.engines.protocol import Count, Passage, Visibility
 
 _MAX_VIEWS = 64
-# A set of terms walks the whole term dictionary; fewer are found faster one by one (measured).
-_MAX_LOOKED_UP = 2000
 
-_Caller = tuple[frozenset[str], frozenset[str]]
+_Caller = tuple[frozenset[str], frozenset[str], tuple[Filter, ...], str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What one caller sees of a snapshot.
+    """What one caller sees of a snapshot, within the filters of a call.
 
     Args:
-        filters: clauses that leave only visible passages; none where everything is visible.
+        filters: clauses that leave only those passages; none where that is all.
         visible: how many passages those are.
     """
 
@@ -51,13 +51,13 @@ class Snapshot:
     Args:
         tenant: whose passages these are.
         searcher: sees exactly one commit.
-        schema: the searcher's.
+        layout: of the index.
         generation: the name of that commit.
     """
 
     tenant: str
     searcher: Searcher
-    schema: Schema
+    layout: Layout
     generation: str
     vocabulary: Vocabulary = field(init=False)
     _views: OrderedDict[_Caller, View] = field(default_factory=OrderedDict, init=False)
@@ -66,30 +66,54 @@ class Snapshot:
     def __post_init__(self) -> None:
         object.__setattr__(self, "vocabulary", Vocabulary(self.searcher))
 
-    def view(self, visibility: Visibility) -> View:
-        """Return what a caller of this tenant sees; counted once for each kind of caller."""
-        caller = (visibility.groups, visibility.hidden_documents)
+    def view(
+        self, visibility: Visibility, filters: Sequence[Filter] = (), within: str | None = None
+    ) -> View:
+        """Return what a caller of this tenant sees; counted once for each kind of caller.
+
+        Args:
+            filters: checked ones, all to be fulfilled.
+            within: the id of the only document to look at; None for all.
+        """
+        caller = (visibility.groups, visibility.hidden_documents, tuple(filters), within)
         with self._lock:
             known = self._views.get(caller)
             if known is not None:
                 self._views.move_to_end(caller)
                 return known
-        view = self._new_view(visibility)
+        if filters or within is not None:
+            view = self._narrowed(self.view(visibility), visibility.tenant, filters, within)
+        else:
+            view = self._whole_view(visibility)
         with self._lock:
             self._views[caller] = view
             while len(self._views) > _MAX_VIEWS:
                 self._views.popitem(last=False)
         return view
 
-    def _new_view(self, visibility: Visibility) -> View:
-        filters = tuple(_visible_clauses(self.schema, visibility))
+    def _whole_view(self, visibility: Visibility) -> View:
+        clauses = tuple(_visible_clauses(self.layout.schema, visibility))
+        return self._smaller(View((), self.searcher.num_docs), clauses)
+
+    def _narrowed(
+        self, whole: View, tenant: str, filters: Sequence[Filter], within: str | None
+    ) -> View:
+        schema, fields = self.layout.schema, self.layout.metadata_fields
+        clauses = [fields[each.field].clause(schema, each) for each in filters]
+        if within is not None:
+            key = document_key(tenant, within)
+            clauses.append((Occur.Must, any_of(schema, DOCUMENT_KEY, [key])))
+        return self._smaller(whole, tuple(clauses))
+
+    def _smaller(self, view: View, clauses: tuple[Clause, ...]) -> View:
+        filters = (*view.filters, *clauses)
         visible = self.hits(conjunction(filters))
-        # Filters that leave everything out of nothing would only slow every search down.
-        return View((), visible) if visible == self.searcher.num_docs else View(filters, visible)
+        # Filters that keep everything would only slow every search down.
+        return view if visible == view.visible else View(filters, visible)
 
     def hits(self, query: Query) -> int:
         """Return how many passages match, without scoring them."""
-        found = self.searcher.search(query, 1, count=True, order_by_field=ID_ORDER)
+        found = self.searcher.search(query, 1, count=True, order_by_field=PASSAGE_NUMBER)
         return total(found)
 
     def counted(self, query: Query, view: View) -> Count:
@@ -113,9 +137,15 @@ class Snapshot:
         """Return the passage at an address."""
         return decode(self.searcher.doc(address), self.tenant)
 
-    def passages(self, query: Query, limit: int) -> list[Passage]:
-        """Return at most `limit` (at least 1) matching passages, in no particular order."""
-        found = self.searcher.search(query, limit, count=False, order_by_field=ID_ORDER)
+    def passages(self, query: Query, expected: int) -> list[Passage]:
+        """Return all matching passages, in no particular order.
+
+        Args:
+            expected: how many there hardly are more of; at least 1.
+        """
+        found = self.searcher.search(query, expected, order_by_field=PASSAGE_NUMBER)
+        if total(found) > expected:
+            return self.passages(query, total(found))
         return [self.passage(address) for _, address in found.hits]
 
 
@@ -127,18 +157,6 @@ def total(found: Found) -> int:
 def count_of(hits: int, view: View) -> Count:
     """Return an exact count with its share of what is visible."""
     return Count(hits, "eq", hits / view.visible if view.visible else 0.0)
-
-
-def any_of(schema: Schema, name: str, terms: Iterable[str | int]) -> Query:
-    """Return the query of passages whose field holds one of `terms` (at least one), unscored."""
-    listed = list(terms)
-    if len(listed) > _MAX_LOOKED_UP:
-        query = Query.term_set_query(schema, name, listed)
-    else:
-        query = Query.boolean_query(
-            [(Occur.Should, Query.term_query(schema, name, term, "basic")) for term in listed]
-        )
-    return Query.const_score_query(query, 0.0)
 
 
 def _visible_clauses(schema: Schema, visibility: Visibility) -> Iterable[Clause]:

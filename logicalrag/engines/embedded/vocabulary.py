@@ -6,8 +6,6 @@ import threading
 from collections.abc import Callable
 from itertools import groupby
 
-from rapidfuzz import process
-from rapidfuzz.distance import Levenshtein
 from tantivy import Searcher
 
 from logicalrag.engines.embedded.schema import EXACT
@@ -43,6 +41,9 @@ class Vocabulary:
         found: dict[str, tuple[float, int]] = {}
         for name in FIELDS if field is None else (field,):
             words = self._of(name)
+            from rapidfuzz import process  # here, as most commands look for no near word
+            from rapidfuzz.distance import Levenshtein
+
             alike = process.extract(
                 word,
                 words.keys(),

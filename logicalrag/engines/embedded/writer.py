@@ -10,6 +10,7 @@ from types import TracebackType
 
 import tantivy
 
+from logicalrag.engines.analysis import Analysis
 from logicalrag.engines.embedded.folder import (
     commit_stamp,
     ensure_descriptor,
@@ -17,9 +18,10 @@ from logicalrag.engines.embedded.folder import (
     tenant_folder,
 )
 from logicalrag.engines.embedded.lock import WriterLock
-from logicalrag.engines.embedded.schema import DOCUMENT_KEY, build_documents, create_index
+from logicalrag.engines.embedded.schema import DOCUMENT_KEY, Layout, build_documents, create_index
 from logicalrag.engines.errors import EngineError
 from logicalrag.engines.identity import document_key
+from logicalrag.engines.metadata import MetadataSchema
 from logicalrag.engines.protocol import DEFAULT_TENANT, Passage
 
 HEAP_BYTES = 40_000_000
@@ -44,13 +46,23 @@ class EmbeddedWriter:
     Args:
         path: the index folder.
         wait_seconds: how long to wait for another writer to end.
+        analysis: None for what the index has, ``english`` for a new one.
+        schema: the declared metadata; None for those of the index, none for a new one.
 
     Raises:
         IndexLockedError: another writer holds the folder; names it.
-        EngineError: the folder cannot be written, or holds an index of another format.
+        EngineError: the folder cannot be written, or holds an index of another format, analysis
+            or schema.
     """
 
-    def __init__(self, path: Path, *, wait_seconds: float = 0) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        wait_seconds: float = 0,
+        analysis: Analysis | None = None,
+        schema: MetadataSchema | None = None,
+    ) -> None:
         self._path = path
         self._mutex = threading.RLock()
         self._current: _TenantWriter | None = None
@@ -60,7 +72,8 @@ class EmbeddedWriter:
             path.mkdir(parents=True, exist_ok=True)
             self._lock = WriterLock(path, wait_seconds)
             try:
-                self._identity = ensure_descriptor(path).identity
+                descriptor = ensure_descriptor(path, analysis, schema)
+                self._identity, self._layout = descriptor.identity, descriptor.layout
                 self._generation = self._stored_generation()
             except BaseException:
                 self._lock.release()
@@ -83,8 +96,10 @@ class EmbeddedWriter:
         With `replaces` above 0 whatever is stored of the document is removed first.
 
         Raises:
+            MetadataError: the metadata do not fit the index's schema.
             ValueError: there are no passages, they are not one document's passages numbered
-                from 0, or a text cannot be stored; nothing of the document is changed then.
+                from 0, or an id or text cannot be stored. Nothing of the document is changed
+                then, nor for a MetadataError.
             EngineError: the index cannot be written.
         """
         if not passages:
@@ -94,7 +109,8 @@ class EmbeddedWriter:
             _check_numbering(passages)
         key = document_key(first.tenant, first.document_id)
         with self._mutex:
-            self._stage(first.tenant, (key, build_documents(key, passages), replaces > 0))
+            documents = build_documents(self._layout, key, passages)
+            self._stage(first.tenant, (key, documents, replaces > 0))
 
     def remove(self, tenant: str, document_id: str, *, claimed: int) -> None:
         """Remove whatever is stored of a document; see `IndexWriter.remove`.
@@ -176,7 +192,7 @@ class EmbeddedWriter:
                 return self._current
             previous, self._current = self._current, None
             previous.close()
-        self._current = _TenantWriter(self._path, tenant)
+        self._current = _TenantWriter(self._path, tenant, self._layout)
         return self._current
 
     def _stored_generation(self) -> str:
@@ -223,12 +239,12 @@ def _check_numbering(passages: Sequence[Passage]) -> None:
 class _TenantWriter:
     """Tantivy's writer on one tenant's index; what goes wrong is an OSError or a ValueError."""
 
-    def __init__(self, path: Path, tenant: str) -> None:
+    def __init__(self, path: Path, tenant: str, layout: Layout) -> None:
         folder = tenant_folder(path, tenant)
         folder.mkdir(exist_ok=True)
         self.tenant = tenant
         self.changed = False
-        self._writer = create_index(folder).writer(HEAP_BYTES, INDEXING_THREADS)
+        self._writer = create_index(folder, layout).writer(HEAP_BYTES, INDEXING_THREADS)
 
     def apply(self, change: _Change) -> None:
         """Stage a change."""
