@@ -13,7 +13,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, StrictInt, StrictStr, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as validated
+from pydantic_core import PydanticSerializationError
 
+from logicalrag.agent.usage import Usage
+from logicalrag.engines.metadata import MAX_FILTERS
 from logicalrag.engines.protocol import MAX_TREES
 
 MAX_RESULTS = 20
@@ -34,12 +37,17 @@ class Search:
         max_results: passages to show, 0 to 20; the session's limits may lower it.
         evidence_needed: what the passages must show; required in a session's first search or
             count, afterwards the last one stands until another is given.
+        filters: conditions on declared fields, all to be fulfilled, as ``year>=2020``.
+        sort: a date or number field to order by, newest or largest first; ``-`` before it turns
+            the order round; empty for order by relevance.
     """
 
     expression: StrictStr
     default_operator: StrictStr = "OR"
     max_results: Annotated[StrictInt, Field(ge=0, le=MAX_RESULTS)] = 5
     evidence_needed: StrictStr = ""
+    filters: Annotated[tuple[StrictStr, ...], Field(max_length=MAX_FILTERS)] = ()
+    sort: StrictStr = ""
     kind: Literal["search"] = "search"
 
 
@@ -50,6 +58,7 @@ class Count:
     expressions: Annotated[tuple[StrictStr, ...], Field(min_length=1, max_length=MAX_TREES)]
     default_operator: StrictStr = "OR"
     evidence_needed: StrictStr = ""
+    filters: Annotated[tuple[StrictStr, ...], Field(max_length=MAX_FILTERS)] = ()
     kind: Literal["count"] = "count"
 
 
@@ -114,9 +123,19 @@ class Reply:
 
     Args:
         actions: raw actions in the order given, each ``{"kind": name, argument: value, …}``.
+        stop: ``complete``; ``truncated`` where the reply was cut off, so that none of its actions
+            is executed; ``refused`` where the model declined, which ends the session.
+        usage: what the reply cost; None where no model took part.
+        record: the reply as the planner wants to see it again in later turns, JSON values only;
+            nobody else reads it.
+        detail: where ``refused``, what the model said of it; may be empty.
     """
 
     actions: tuple[Mapping[str, Any], ...]
+    stop: Literal["complete", "truncated", "refused"] = "complete"
+    usage: Usage | None = None
+    record: Mapping[str, Any] | None = None
+    detail: str = ""
 
 
 def as_reply(*actions: Search | Count | Read | Answer | Abstain) -> Reply:
@@ -148,11 +167,19 @@ def parse_reply(reply: Reply) -> Search | Count | Read | Answer | Abstain:
             f"There is no action {_shortened(named)}; send one of {', '.join(ACTION_KINDS)}.",
         )
     try:
-        return _ACTION.validate_python(dict(raw))
+        action = _ACTION.validate_python(dict(raw))
+        _ACTION.dump_json(action)
     except ValidationError as error:
         raise ActionError(
             "bad_arguments", f"Arguments of {raw['kind']!r} do not fit: {_problems(error)}."
         ) from None
+    except PydanticSerializationError:  # a session is stored, and this could not be
+        raise ActionError(
+            "bad_arguments",
+            f"Arguments of {raw['kind']!r} hold a lone surrogate, which is no character; "
+            "send it again without.",
+        ) from None
+    return action
 
 
 def _shortened(value: object) -> str:
@@ -160,9 +187,15 @@ def _shortened(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "…"
 
 
+def _place(part: object) -> str:
+    # A name that nobody declared is the planner's own, and may be anything.
+    text = str(part)
+    return text if len(text) <= 60 and text.replace("_", "").isalnum() else _shortened(text)
+
+
 def _problems(error: ValidationError) -> str:
     problems: Sequence[str] = [
-        f"{'.'.join(str(part) for part in problem['loc'][1:]) or 'action'}: {problem['msg']}"
+        f"{'.'.join(map(_place, problem['loc'][1:])) or 'action'}: {problem['msg']}"
         for problem in error.errors(include_url=False, include_input=False)[:5]
     ]
     return "; ".join(problems)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from itertools import pairwise
 
 import regex
@@ -18,8 +18,13 @@ from logicalrag.query.visitor import positive_leaves
 _SENTENCE_END = regex.compile(r"(?<=[.!?]['\")\]”’]?)\s+|(?<=[。！？])|\n+")
 
 
-def matched_forms(tree: Node) -> tuple[frozenset[str], frozenset[str]]:
-    """Return (stems, exact tokens) that positive words and quotes of `tree` ask for."""
+def matched_forms(
+    tree: Node, stem: Callable[[str], str] = stem
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return (stems, exact tokens) that positive words and quotes of `tree` ask for.
+
+    `stem` is the stemmer of the index's analysis, here as in `excerpt`.
+    """
     stems: set[str] = set()
     exact: set[str] = set()
     for leaf in positive_leaves(tree):
@@ -30,7 +35,13 @@ def matched_forms(tree: Node) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(stems), frozenset(exact)
 
 
-def excerpt(text: str, stems: Set[str], exact: Set[str], limit: int) -> tuple[str, bool]:
+def excerpt(
+    text: str,
+    stems: Set[str],
+    exact: Set[str],
+    limit: int,
+    stem: Callable[[str], str] = stem,
+) -> tuple[str, bool]:
     """Return at most `limit` code points of `text` and whether that is all of it.
 
     The excerpt is a run of whole sentences (a longer sentence is cut between words) with the

@@ -20,6 +20,7 @@ class Shown:
         title: the document's title.
         text: the text that was shown: an excerpt, or all of the passage where `whole`.
         whole: whether `text` is the whole passage.
+        location: where in its source it stands, as ``page 12``; may be empty.
     """
 
     passage_id: str
@@ -27,6 +28,7 @@ class Shown:
     title: str
     text: str
     whole: bool
+    location: str = ""
 
 
 @validated(frozen=True, slots=True)
@@ -59,13 +61,16 @@ class SearchFeedback:
 
     Args:
         hits, relation, fraction, visible, generation: as in the engine's result.
-        canonical: how the expression was read.
+        canonical: how the expression was read, synonyms included.
         notices: remarks of the language.
         results: passages shown, best first; empty where refused.
         too_broad: the search matched too much and was refused; `clauses` says what each gives.
         clauses: hits of each clause, given where refused as too broad.
         leave_one_out: at zero hits, what is left without each top-level conjunct.
-        dead_words: at zero hits, words without a hit of their own.
+        dead_words: at zero hits, words without a hit of their own, filters apart.
+        filters: the conditions that held, in their canonical form.
+        sort: the order asked for; empty for relevance.
+        without_filters: at zero hits under filters, what is left without them.
     """
 
     hits: int
@@ -80,6 +85,9 @@ class SearchFeedback:
     clauses: tuple[PartCount, ...] = ()
     leave_one_out: tuple[PartCount, ...] = ()
     dead_words: tuple[DeadWord, ...] = ()
+    filters: tuple[str, ...] = ()
+    sort: str = ""
+    without_filters: int | None = None
     kind: Literal["search"] = "search"
 
 
@@ -100,11 +108,12 @@ class ExpressionCount:
 
 @validated(frozen=True, slots=True)
 class CountFeedback:
-    """What a count gave, in the order asked."""
+    """What a count gave, in the order asked; `filters` are the conditions that held."""
 
     counts: tuple[ExpressionCount, ...]
     visible: int
     generation: str
+    filters: tuple[str, ...] = ()
     kind: Literal["count"] = "count"
 
 
@@ -129,7 +138,7 @@ class ErrorFeedback:
     """Why nothing was executed, for the planner to mend.
 
     Args:
-        code: an action error's or expression error's code, or ``unseen_citation``,
+        code: of an action, expression or filter error, or ``truncated``, ``unseen_citation``,
             ``evidence_needed_missing``.
         message: one sentence, and what to send instead.
         position, end: the place in the expression, where there is one (code points).

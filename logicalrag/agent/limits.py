@@ -12,6 +12,11 @@ from pydantic.dataclasses import dataclass as validated
 class Limits:
     """Bounds of one session; a limit reached is an outcome of its own, never an answer.
 
+    Tokens, seconds and cost count what all turns together used, the turns before an interruption
+    included, and are checked before each planner call: the turn after the limit is reached is
+    not taken. So one reply may pass it, and one that ends the session still counts. None: no
+    bound.
+
     Args:
         searching_turns: search, count and read actions of a session; checked before each. The
             turn after the last of them may only answer or abstain.
@@ -24,6 +29,9 @@ class Limits:
         too_broad_passages: visible passages below which no search is too broad.
         nearest_words: suggestions for each word without hits, at most.
         dead_words: words without hits that get suggestions in one feedback, at most.
+        tokens: input, cached, cache writes and output of all model calls.
+        seconds: elapsed in planner replies and engine calls.
+        cost: US dollars of all model calls; reached, too, where a reply's price is not known.
     """
 
     searching_turns: Annotated[int, Field(ge=1, le=100)] = 8
@@ -34,3 +42,14 @@ class Limits:
     too_broad_passages: Annotated[int, Field(ge=1)] = 100
     nearest_words: Annotated[int, Field(ge=0, le=20)] = 3
     dead_words: Annotated[int, Field(ge=0, le=20)] = 5
+    tokens: Annotated[int, Field(ge=1)] | None = None
+    seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    cost: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+
+
+class LimitsError(ValueError):
+    """Limits that cannot be kept; `message` is one sentence that says what to do."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass as validated
 
+from logicalrag.agent.usage import Usage
+
 
 @validated(frozen=True, slots=True)
 class Citation:
@@ -16,6 +18,7 @@ class Citation:
     document_id: str
     title: str
     text: str
+    location: str = ""
 
 
 @validated(frozen=True, slots=True)
@@ -39,16 +42,17 @@ class CertifiedExpression:
 class Certificate:
     """What was searched and found empty, for one evidence need.
 
-    Says exactly: no single passage visible to this caller matches any of `expressions` at this
-    generation; whether some document holds all positive clauses across its passages
-    (`documents` of each); whether documents were waiting to be indexed (`pending`).
+    Says exactly: no single passage visible to this caller, under these filters, matches any of
+    `expressions` at this generation; whether some document holds all positive clauses across its
+    passages (`documents` of each); whether documents were waiting to be indexed (`pending`).
 
     Args:
         evidence_needed: the need that all expressions stand for.
         expressions: the first, then at least three, each strictly weaker than the one before.
         generation: the index generation of all counts.
-        visible: passages that the caller could see.
+        visible: passages that the caller could see under these filters.
         pending: documents accepted but not yet searchable.
+        filters: the conditions under which all was counted, in their canonical form.
     """
 
     evidence_needed: str
@@ -56,6 +60,7 @@ class Certificate:
     generation: str
     visible: int
     pending: int
+    filters: tuple[str, ...] = ()
 
 
 @validated(frozen=True, slots=True)
@@ -87,12 +92,13 @@ class Abstained:
 
     Args:
         reason: ``no_evidence`` (certified), ``insufficient_evidence`` (no certificate),
-            ``unseen_citation`` (the answer cited what was never shown, twice).
-        detail: the planner's own sentence; may be empty.
+            ``unseen_citation`` (the answer cited what was never shown, twice), ``refusal`` (the
+            model declined).
+        detail: the planner's or the model's own sentence; may be empty.
         certificate: what was searched and found empty, or None.
     """
 
-    reason: Literal["no_evidence", "insufficient_evidence", "unseen_citation"]
+    reason: Literal["no_evidence", "insufficient_evidence", "unseen_citation", "refusal"]
     detail: str
     certificate: Certificate | None
     kind: Literal["abstained"] = "abstained"
@@ -102,16 +108,20 @@ class Abstained:
 class LimitReached:
     """The session used up a limit; `limit` is its name in `Limits`."""
 
-    limit: Literal["searching_turns", "turns"]
+    limit: Literal["searching_turns", "turns", "tokens", "seconds", "cost"]
     kind: Literal["limit"] = "limit"
 
 
 @validated(frozen=True, slots=True)
 class Failed:
-    """The infrastructure failed; nothing is said about the question."""
+    """The infrastructure failed; nothing is said about the question.
+
+    `usage` is what the turn that failed had cost, which stands in no turn; None where nothing.
+    """
 
     code: str
     message: str
+    usage: Usage | None = None
     kind: Literal["error"] = "error"
 
 

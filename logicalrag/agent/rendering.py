@@ -24,8 +24,8 @@ from logicalrag.agent.feedback import (
 
 OPENING = "<passage>"
 CLOSING = "</passage>"
-# Any spelling that a reader may take for the tag, full-width brackets included.
-_TAG_LIKE = regex.compile(r"[<＜‹]\s*/?\s*passage", regex.IGNORECASE)
+# Any spelling that a reader may take for the tag: full-width signs, signs without width between.
+_TAG_LIKE = regex.compile(r"[<＜‹][\s/／\p{Cf}]*passage", regex.IGNORECASE)
 _BLANKS = regex.compile(r"\s+")
 
 
@@ -35,7 +35,8 @@ def render(feedback: SearchFeedback | CountFeedback | ReadFeedback | ErrorFeedba
         return "\n".join(_search_lines(feedback))
     if isinstance(feedback, CountFeedback):
         lines = [_count_line(count) for count in feedback.counts]
-        return "\n".join([*lines, f"visible passages: {feedback.visible}"])
+        lines.append(f"visible passages: {feedback.visible}")
+        return "\n".join([*lines, *_filter_lines(feedback.filters)])
     if isinstance(feedback, ReadFeedback):
         return "\n".join(_read_lines(feedback))
     if isinstance(feedback, ErrorFeedback):
@@ -44,8 +45,14 @@ def render(feedback: SearchFeedback | CountFeedback | ReadFeedback | ErrorFeedba
 
 
 def render_passage(passage: Shown) -> str:
-    """Return one passage as ``[id] title: text`` between exactly one pair of real tags."""
+    """Return one passage as ``[id] title (location): text`` between exactly one pair of real tags.
+
+    The location is left out where there is none.
+    """
     title = _BLANKS.sub(" ", _defused(passage.title)).strip()
+    if passage.location:
+        location = _BLANKS.sub(" ", _defused(passage.location)).strip()
+        title = f"{title} ({location})".strip()
     cut = "" if passage.whole else " […]"
     return (
         f"{OPENING}\n[{passage.passage_id}] {title}: {_defused(passage.text).strip()}{cut}\n"
@@ -58,14 +65,19 @@ def _search_lines(feedback: SearchFeedback) -> list[str]:
         f"hits: {_typed(feedback.hits, feedback.relation)} of {feedback.visible} "
         f"({_percent(feedback.fraction)})",
         f"read as: {feedback.canonical}",
+        *_filter_lines(feedback.filters),
         *_remark_lines(feedback.notices),
     ]
+    if feedback.sort:
+        lines.append(f"sorted by: {feedback.sort}")
     if feedback.too_broad:
         lines.append("Too broad, so nothing is shown. Add a distinctive word, a phrase or NOT.")
         lines.extend(f"  {part.canonical}: {part.hits}" for part in feedback.clauses)
     if feedback.leave_one_out:
         lines.append("Hits with one clause left out:")
         lines.extend(f"  without {part.canonical}: {part.hits}" for part in feedback.leave_one_out)
+    if feedback.without_filters is not None:
+        lines.append(f"Hits without the filters: {feedback.without_filters}")
     lines.extend(map(_dead_word_line, feedback.dead_words))
     lines.extend(render_passage(passage) for passage in feedback.results)
     return lines
@@ -84,6 +96,10 @@ def _read_lines(feedback: ReadFeedback) -> list[str]:
         *(f"[{identity}] already read" for identity in feedback.already_read),
         *(f"[{_one_line(identity)}] no such passage" for identity in feedback.unknown),
     ]
+
+
+def _filter_lines(filters: tuple[str, ...]) -> list[str]:
+    return [f"filters: {' and '.join(map(_one_line, filters))}"] if filters else []
 
 
 def _remark_lines(remarks: tuple[Remark, ...]) -> list[str]:

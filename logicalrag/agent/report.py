@@ -16,6 +16,11 @@ from logicalrag.agent.feedback import (
 from logicalrag.agent.outcome import Abstained, Answered, Failed, LimitReached
 from logicalrag.agent.state import SessionState, Turn
 
+_MODEL_USAGE = (
+    "calls", "input_tokens", "cached_tokens", "cache_write_tokens", "output_tokens", "seconds",
+    "cost",
+)  # fmt: skip
+
 
 def session_report(state: SessionState) -> dict[str, Any]:
     """Return how a session ended and all that led there.
@@ -46,6 +51,7 @@ def session_report(state: SessionState) -> dict[str, Any]:
                 "document_id": citation.document_id,
                 "title": citation.title,
                 "text": citation.text,
+                "location": citation.location,
             }
             for citation in outcome.citations
         ]
@@ -66,7 +72,7 @@ def turn_report(turn: Turn) -> dict[str, Any]:
     """Return ``turn, action, expression, canonical, hits, shown`` and what else the turn gave.
 
     ``shown`` lists document ids. A count has its expressions in ``counts``, each
-    ``{expression, canonical, hits}`` or with ``error``.
+    ``{expression, canonical, hits}`` or with ``error``. ``usage`` is given where a model took part.
     """
     action, feedback = turn.action, turn.feedback
     entry: dict[str, Any] = {
@@ -79,6 +85,10 @@ def turn_report(turn: Turn) -> dict[str, Any]:
     }
     if isinstance(action, Search | Count) and action.evidence_needed:
         entry["evidence_needed"] = action.evidence_needed
+    if isinstance(action, Search) and action.sort:
+        entry["sort"] = action.sort
+    if isinstance(action, Search | Count) and action.filters:
+        entry["filters"] = list(action.filters)
     if isinstance(action, Read):
         entry["passage_ids"] = list(action.passage_ids)
     if isinstance(action, Abstain):
@@ -113,14 +123,18 @@ def turn_report(turn: Turn) -> dict[str, Any]:
         entry["already_read"] = list(feedback.already_read)
     elif isinstance(feedback, ErrorFeedback):
         entry["error"] = {"code": feedback.code, "message": feedback.message}
+    if turn.usage is not None:
+        entry["usage"] = _data(turn.usage)
     return entry
 
 
 def usage_report(state: SessionState) -> dict[str, Any]:
-    """Return what the session used: turns, searching turns, expressions, passages shown.
+    """Return what the session used: turns, searching turns, expressions, passages shown, model.
 
-    Tokens and cost are None where no model took part.
+    Of the model: ``calls``, tokens, ``seconds`` waited for it and ``cost`` in US dollars, failed
+    calls included; all are None where no model took part, ``cost`` too where a price is not known.
     """
+    usage = state.usage
     expressions = sum(
         1 if isinstance(turn.action, Search) else len(turn.action.expressions)
         for turn in state.turns
@@ -131,9 +145,7 @@ def usage_report(state: SessionState) -> dict[str, Any]:
         "searching_turns": state.searching_turns,
         "expressions": expressions,
         "passages_shown": len(state.shown()),
-        "input_tokens": None,
-        "output_tokens": None,
-        "cost": None,
+        **{name: usage and getattr(usage, name) for name in _MODEL_USAGE},
     }
 
 

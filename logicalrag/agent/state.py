@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import field as declared
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -12,9 +14,13 @@ from logicalrag.agent.actions import Action, Count, Search
 from logicalrag.agent.feedback import Feedback, ReadFeedback, SearchFeedback, Shown
 from logicalrag.agent.limits import Limits
 from logicalrag.agent.outcome import Failed, Outcome
+from logicalrag.agent.usage import Usage
+from logicalrag.engines.metadata import FieldKind
 from logicalrag.engines.protocol import Visibility
 
-SCHEMA_VERSION = 1
+# Version 2 added what a turn used, locations, metadata and limits on tokens, seconds and cost: all
+# of them fields whose defaults are right for a session of version 1.
+SCHEMA_VERSION = 2
 SEARCHING_KINDS = frozenset({"search", "count", "read"})
 
 
@@ -34,11 +40,17 @@ class Turn:
         number: from 1.
         action: the action executed or refused; None where the reply was not one valid action.
         feedback: what the planner sees next.
+        usage: what the planner's reply cost; None where no model took part.
+        record: the reply as its planner wants to see it again (`Reply.record`).
+        seconds: from asking the planner to the feedback; takes no part in equality.
     """
 
     number: int
     action: Action | None
     feedback: Feedback
+    usage: Usage | None = None
+    record: dict[str, Any] | None = None
+    seconds: Annotated[float, Field(ge=0)] = declared(default=0.0, compare=False)
 
 
 @validated(frozen=True, slots=True)
@@ -51,6 +63,9 @@ class SessionState:
         planner: the name of the planner that drives it.
         visibility: who asks; holds for every call of the session.
         limits: bounds, fixed at the start.
+        fields: the declared metadata fields that filters may name, with their kinds.
+        filters: conditions that hold for every call, whatever the planner asks; canonical.
+        sort: the order of searches that name none; empty for relevance.
         turns: the whole trace, in order.
         outcome: how it ended.
         schema: version of this shape.
@@ -61,15 +76,26 @@ class SessionState:
     planner: str
     visibility: Visibility = Visibility()
     limits: Limits = Limits()
+    fields: dict[str, FieldKind] = Field(default_factory=dict)
+    filters: tuple[str, ...] = ()
+    sort: str = ""
     turns: tuple[Turn, ...] = ()
     outcome: Outcome | None = None
     schema: Annotated[int, Field(ge=1)] = SCHEMA_VERSION
 
     def after(
-        self, action: Any, feedback: Any, outcome: Any = None
-    ) -> SessionState:  # the unions are checked by validation, not by the signature
+        self,
+        action: Any,  # the unions are checked by validation, not by the signature
+        feedback: Any,
+        outcome: Any = None,
+        *,
+        usage: Usage | None = None,
+        record: Mapping[str, Any] | None = None,
+        seconds: float = 0.0,
+    ) -> SessionState:
         """Return the state with one more turn, and with `outcome` where it ended the session."""
-        turn = Turn(len(self.turns) + 1, action, feedback)
+        kept = None if record is None else dict(record)
+        turn = Turn(len(self.turns) + 1, action, feedback, usage, kept, seconds)
         return replace(self, turns=(*self.turns, turn), outcome=outcome)
 
     def failed(self, failure: Failed) -> SessionState:
@@ -90,6 +116,32 @@ class SessionState:
         if self.searching_turns >= self.limits.searching_turns:
             return "searching_turns"
         return "turns" if len(self.turns) >= self.limits.turns else None
+
+    @property
+    def usage(self) -> Usage | None:
+        """What all model calls of the session used, failed ones included; None without any."""
+        used = [turn.usage for turn in self.turns]
+        if isinstance(self.outcome, Failed):
+            used.append(self.outcome.usage)
+        total: Usage | None = None
+        for usage in used:
+            if usage is not None:
+                total = usage if total is None else total + usage
+        return total
+
+    @property
+    def spent(self) -> Literal["tokens", "seconds", "cost"] | None:
+        """The limit on tokens, seconds or cost that is reached, if one is."""
+        limits, usage = self.limits, self.usage or Usage()
+        if limits.tokens is not None and usage.tokens >= limits.tokens:
+            return "tokens"
+        if limits.seconds is not None and (
+            sum(turn.seconds for turn in self.turns) >= limits.seconds
+        ):
+            return "seconds"
+        if limits.cost is not None and (usage.cost is None or usage.cost >= limits.cost):
+            return "cost"
+        return None
 
     @property
     def evidence_needed(self) -> str:
@@ -136,7 +188,7 @@ def dump_state(state: SessionState) -> bytes:
 
 
 def load_state(stored: bytes) -> SessionState:
-    """Return the state that `dump_state` stored.
+    """Return the state that `dump_state` stored, in this version or the one before.
 
     Raises:
         StateError: not such a state, or one of a newer version.
@@ -152,4 +204,4 @@ def load_state(stored: bytes) -> SessionState:
             f"The stored session has version {state.schema}; "
             f"this program reads up to {SCHEMA_VERSION}. Upgrade it."
         )
-    return state
+    return replace(state, schema=SCHEMA_VERSION)

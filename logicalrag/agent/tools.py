@@ -1,41 +1,26 @@
-"""What the searching actions do: each turns its arguments into feedback through the engine."""
+"""What a step may use besides the state, and how expressions and filters are read there."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from logicalrag.agent.actions import Count, Read, Search
-from logicalrag.agent.dead_words import asked_words, without_hits
-from logicalrag.agent.excerpts import excerpt, matched_forms
-from logicalrag.agent.feedback import (
-    CountFeedback,
-    DeadWord,
-    ErrorFeedback,
-    ExpressionCount,
-    PartCount,
-    ReadFeedback,
-    Remark,
-    SearchFeedback,
-    Shown,
-)
-from logicalrag.agent.limits import Limits
-from logicalrag.engines.protocol import (
-    ClauseCount,
-    Passage,
-    SearchEngine,
-    SearchResult,
-    Visibility,
-)
-from logicalrag.query.errors import ExpressionError, Notice
-from logicalrag.query.nodes import Node
+from logicalrag.engines.analysis import stemmer
+from logicalrag.engines.conditions import check_filters
+from logicalrag.engines.filtered import FilteredEngine
+from logicalrag.engines.metadata import Filter, parse_filter, parse_sort
+from logicalrag.engines.protocol import SearchEngine
 from logicalrag.query.parser import Parsed, parse
-from logicalrag.query.printer import canonical
-from logicalrag.query.visitor import positive_leaves
+from logicalrag.query.synonyms import EMPTY, SynonymTable, expand
 
 
 def _nothing_pending() -> int:
     return 0
+
+
+def _no_synonyms() -> SynonymTable:
+    return EMPTY
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,172 +30,55 @@ class Tools:
     Args:
         engine: executes expressions.
         pending: how many documents of the caller's tenant are accepted but not yet searchable.
+        synonyms: the table that holds now; asked at every reading, so that a changed one counts
+            from the next on.
+        clock: seconds that only ever grow.
     """
 
     engine: SearchEngine
     pending: Callable[[], int] = _nothing_pending
+    synonyms: Callable[[], SynonymTable] = _no_synonyms
+    clock: Callable[[], float] = time.monotonic
 
+    def narrowed(self, filters: Sequence[str], sort: str) -> Tools:
+        """Return these tools with an engine on which `filters` and `sort` hold for every call.
 
-def search(
-    action: Search, engine: SearchEngine, visibility: Visibility, limits: Limits
-) -> SearchFeedback | ErrorFeedback:
-    """Execute one expression and return its counts and passages, or why it was refused.
+        Raises:
+            MetadataError: one of them does not fit the index.
+        """
+        if not (filters or sort):
+            return self
+        order = parse_sort(sort, self.engine.metadata_schema) if sort else None
+        return replace(self, engine=FilteredEngine(self.engine, self.filters(filters), order))
 
-    A malformed expression gives an `ErrorFeedback` and reaches no engine.
+    @property
+    def stem(self) -> Callable[[str], str]:
+        """What the index makes of a token."""
+        return stemmer(self.engine.analysis)
 
-    Raises:
-        EngineError: the engine failed; nothing is known about the hits.
-    """
-    try:
-        parsed = parse(action.expression, action.default_operator)
-    except ExpressionError as error:
-        return expression_feedback(error)
-    tree = parsed.tree
-    found = engine.search(
-        tree,
-        visibility,
-        limit=min(action.max_results, limits.results),
-        leave_one_out=True,
-    )
-    if found.visible >= limits.too_broad_passages and (
-        found.count.fraction > limits.too_broad_fraction
-    ):
-        refused = _too_broad(parsed, engine, visibility, limits)
-        if refused is not None:
-            return refused
-    if found.count.hits == 0:
-        return _feedback(
-            parsed,
-            found,
-            leave_one_out=_parts(found.leave_one_out),
-            dead_words=_dead_words(tree, engine, visibility, limits),
-        )
-    stems, exact = matched_forms(tree)
-    shown = []
-    for hit in found.hits:
-        text, whole = excerpt(hit.passage.text, stems, exact, limits.excerpt_characters)
-        shown.append(_shown(hit.passage, text, whole))
-    return _feedback(parsed, found, results=tuple(shown))
+    def parse(self, expression: str, default_operator: str = "OR") -> Parsed:
+        """Return what `expression` means, its synonyms included.
 
+        Raises:
+            ExpressionError: it is none, or its synonyms make it too large.
+        """
+        return self.expanded(parse(expression, default_operator), expression)
 
-def count(action: Count, engine: SearchEngine, visibility: Visibility) -> CountFeedback:
-    """Count every expression at one generation; a malformed one gets its error in its place.
+    def expanded(self, written: Parsed, source: str = "") -> Parsed:
+        """Return `written` with its synonyms; `source` is its text, for an error's rendering.
 
-    Raises:
-        EngineError: the engine failed; nothing is known about any count.
-    """
-    outcomes: list[Parsed | ExpressionError] = []
-    for expression in action.expressions:
-        try:
-            outcomes.append(parse(expression, action.default_operator))
-        except ExpressionError as error:
-            outcomes.append(error)
-    result = engine.count([o.tree for o in outcomes if isinstance(o, Parsed)], visibility)
-    remaining = iter(result.counts)
-    counts: list[ExpressionCount] = []
-    for expression, outcome in zip(action.expressions, outcomes, strict=True):
-        if isinstance(outcome, ExpressionError):
-            remark = Remark(outcome.code, str(outcome))
-            counts.append(ExpressionCount(expression, error=remark))
-        else:
-            counted = next(remaining)
-            counts.append(
-                ExpressionCount(
-                    expression,
-                    canonical(outcome.tree),
-                    counted.hits,
-                    counted.relation,
-                    _remarks(outcome.notices),
-                )
-            )
-    return CountFeedback(tuple(counts), result.visible, result.generation)
+        Raises:
+            ExpressionError: they make it too large.
+        """
+        return expand(written, self.synonyms(), self.stem, source)
 
+    def filters(self, texts: Sequence[str]) -> tuple[Filter, ...]:
+        """Return the filters that `texts` write, each once, in order.
 
-def read(
-    action: Read, engine: SearchEngine, visibility: Visibility, read_before: Sequence[str]
-) -> ReadFeedback:
-    """Show passages in full, except those in `read_before`, which cost one line each.
-
-    Raises:
-        EngineError: the engine failed.
-    """
-    wanted = list(dict.fromkeys(action.passage_ids))
-    found = engine.read(wanted, visibility, neighbours=action.neighbours)
-    known = {passage.id for passage in found}
-    already = set(read_before)
-    return ReadFeedback(
-        passages=tuple(_shown(p, p.text, True) for p in found if p.id not in already),
-        already_read=tuple(p.id for p in found if p.id in already),
-        unknown=tuple(identity for identity in wanted if identity not in known),
-    )
-
-
-def expression_feedback(error: ExpressionError) -> ErrorFeedback:
-    """Return a language error as feedback, with its carets."""
-    return ErrorFeedback(
-        error.code, error.message, error.position, error.end, error.hint, error.render()
-    )
-
-
-def _too_broad(
-    parsed: Parsed, engine: SearchEngine, visibility: Visibility, limits: Limits
-) -> SearchFeedback | None:
-    """Return the refusal, or None where some positive clause is selective by itself."""
-    counted = engine.search(parsed.tree, visibility, limit=0, clause_counts=True)
-    by_clause = {part.canonical: part.count for part in counted.clause_counts}
-    for leaf in positive_leaves(parsed.tree):
-        if by_clause[canonical(leaf)].fraction < limits.too_broad_fraction:
-            return None
-    return _feedback(parsed, counted, too_broad=True, clauses=_parts(counted.clause_counts))
-
-
-def _dead_words(
-    tree: Node, engine: SearchEngine, visibility: Visibility, limits: Limits
-) -> tuple[DeadWord, ...]:
-    """Return the positive words that have no visible hit of their own, with what is near."""
-    dead: list[DeadWord] = []
-    for leaf in without_hits(asked_words(tree), engine, visibility)[: limits.dead_words]:
-        nearest = engine.nearest_words(
-            leaf.tokens[0], visibility, field=leaf.field, limit=limits.nearest_words
-        )
-        near = tuple(PartCount(word.word, word.hits) for word in nearest)
-        dead.append(DeadWord(canonical(leaf), near))
-    return tuple(dead)
-
-
-def _feedback(
-    parsed: Parsed,
-    found: SearchResult,
-    *,
-    results: tuple[Shown, ...] = (),
-    too_broad: bool = False,
-    clauses: tuple[PartCount, ...] = (),
-    leave_one_out: tuple[PartCount, ...] = (),
-    dead_words: tuple[DeadWord, ...] = (),
-) -> SearchFeedback:
-    return SearchFeedback(
-        hits=found.count.hits,
-        relation=found.count.relation,
-        fraction=found.count.fraction,
-        visible=found.visible,
-        generation=found.generation,
-        canonical=canonical(parsed.tree),
-        notices=_remarks(parsed.notices),
-        results=results,
-        too_broad=too_broad,
-        clauses=clauses,
-        leave_one_out=leave_one_out,
-        dead_words=dead_words,
-    )
-
-
-def _shown(passage: Passage, text: str, whole: bool) -> Shown:
-    return Shown(passage.id, passage.document_id, passage.title, text, whole)
-
-
-def _parts(counts: Sequence[ClauseCount]) -> tuple[PartCount, ...]:
-    return tuple(PartCount(part.canonical, part.count.hits) for part in counts)
-
-
-def _remarks(notices: Sequence[Notice]) -> tuple[Remark, ...]:
-    return tuple(Remark(notice.code, notice.message) for notice in notices)
+        Raises:
+            MetadataError: one is no filter, or on a field that is not declared; too many.
+        """
+        schema = self.engine.metadata_schema
+        filters = tuple(dict.fromkeys(parse_filter(text, schema) for text in texts))
+        check_filters(filters, schema)
+        return filters

@@ -56,8 +56,9 @@ def session(
     question: str = "Where was Ottone in villa first performed?",
     limits: Limits | None = None,
     visibility: Visibility | None = None,
+    tools: Tools | None = None,
 ) -> SessionState:
     """Run a scripted session to its end and return its state."""
     planner = ScriptedPlanner(replies)
-    tools = Tools(engine or engine_over())
+    tools = tools or Tools(engine or engine_over())
     return run(start(question, planner, visibility, limits), tools, planner)

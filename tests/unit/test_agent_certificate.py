@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from logicalrag.agent.actions import Abstain, Count, Search
 from logicalrag.agent.certificate import certify
@@ -14,6 +13,7 @@ from logicalrag.agent.state import SessionState
 from logicalrag.agent.step import step
 from logicalrag.agent.tools import Tools
 from logicalrag.engines.identity import passage_id
+from logicalrag.engines.metadata import Filter
 from logicalrag.engines.protocol import CountResult, Passage, Visibility
 from logicalrag.engines.reference import ReferenceEngine
 from logicalrag.query.nodes import Node
@@ -139,7 +139,7 @@ def test_it_says_where_a_document_holds_the_parts_in_different_passages() -> Non
 
 
 def _second(passage: Passage) -> Passage:
-    return replace(passage, number=1, id=passage_id("default", "split", 1))
+    return passage._replace(number=1, id=passage_id("default", "split", 1))
 
 
 def test_documents_that_wait_to_be_indexed_are_counted() -> None:
@@ -166,8 +166,10 @@ def test_counts_are_taken_again_when_the_index_has_changed_since() -> None:
 
 def test_an_index_that_never_stands_still_gives_no_certificate() -> None:
     class Restless(ReferenceEngine):
-        def count(self, trees: Sequence[Node], visibility: Visibility) -> CountResult:
-            counted = super().count(trees, visibility)
+        def count(
+            self, trees: Sequence[Node], visibility: Visibility, *, filters: Sequence[Filter] = ()
+        ) -> CountResult:
+            counted = super().count(trees, visibility, filters=filters)
             self.put(passages_of([("noise", "Noise", "noise")]), replaces=1)
             self.commit()
             return counted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,13 +21,15 @@ from logicalrag.agent.session import start
 from logicalrag.agent.state import SessionState, StateError, dump_state, load_state
 from logicalrag.agent.step import step
 from logicalrag.agent.tools import Tools
+from logicalrag.agent.usage import Usage
 from logicalrag.engines.errors import EngineError
-from logicalrag.engines.protocol import CountResult, Visibility
+from logicalrag.engines.protocol import Visibility
 from logicalrag.engines.reference import ReferenceEngine
-from logicalrag.query.nodes import Node
 from tests.unit.sessions import OPERAS, cite, engine_over, session
 
 NEED = "where the opera was first performed"
+# Stored by the release that wrote version 1: one session that goes on, one that had ended.
+_VERSION_1 = Path(__file__).with_name("sessions_version_1.jsonl")
 FIRST = Search('"Ottone in villa"', evidence_needed=NEED)
 
 
@@ -86,12 +88,14 @@ def test_a_malformed_expression_is_a_feedback_turn_with_the_structured_error() -
         (({"kind": "search", "expression": "a", "max_results": "5"},), "bad_arguments"),
         (({"kind": "search", "expression": "a", "max_results": 21},), "bad_arguments"),
         (({"kind": "search", "expression": None},), "bad_arguments"),
+        (({"kind": "search", "expression": "a\ud800"},), "bad_arguments"),
         (({"kind": "count", "expressions": []},), "bad_arguments"),
         (({"kind": "count", "expressions": ["a"] * 33},), "bad_arguments"),
         (({"kind": "read", "passage_ids": ["p"], "neighbours": -1},), "bad_arguments"),
         (({"kind": "answer", "text": "x", "cited": "p"},), "bad_arguments"),
         (({"kind": "answer", "text": "", "cited": []},), "bad_arguments"),
         (({"kind": "abstain", "reason": "x", "then": "y"},), "bad_arguments"),
+        (({"kind": "abstain", "reason": "x", "\x1b\n" + "k" * 5000: "y"},), "bad_arguments"),
     ],
 )  # fmt: skip
 def test_a_malformed_action_is_a_feedback_turn_and_executes_nothing(
@@ -102,6 +106,8 @@ def test_a_malformed_action_is_a_feedback_turn_and_executes_nothing(
     state = step(start("?", planner), Tools(engine), planner)
     assert isinstance(state.turns[0].feedback, ErrorFeedback)
     assert state.turns[0].feedback.code == code
+    assert state.turns[0].feedback.message.isprintable()
+    assert len(state.turns[0].feedback.message) < 500
     assert state.turns[0].action is None
     assert state.outcome is None
 
@@ -314,7 +320,7 @@ def test_hidden_documents_are_absent_from_every_feedback() -> None:
 
 def test_a_failing_engine_is_an_error_and_never_a_zero() -> None:
     class Failing(ReferenceEngine):
-        def count(self, trees: Sequence[Node], visibility: Visibility) -> CountResult:  # noqa: ARG002
+        def count(self, *_: Any, **__: Any) -> Any:
             raise EngineError("The index cannot be read.", retryable=True)
 
     planner = ScriptedPlanner([Count(("opera",), evidence_needed=NEED)])
@@ -348,12 +354,13 @@ def test_a_session_can_be_stored_and_continued_after_every_turn() -> None:
         ]
     )
     state = start("Where?", planner, Visibility(groups=frozenset({"staff"})))
+    tools = Tools(engine_over())
     stored = dump_state(state)
     while (current := load_state(stored)).outcome is None:
-        stored = dump_state(step(current, Tools(engine_over()), planner))
+        stored = dump_state(step(current, tools, planner))
     straight = start("Where?", planner, Visibility(groups=frozenset({"staff"})))
     while straight.outcome is None:
-        straight = step(straight, Tools(engine_over()), planner)
+        straight = step(straight, tools, planner)
     assert current.turns == straight.turns
     assert current.outcome == straight.outcome
     assert isinstance(current.outcome, Answered)
@@ -362,6 +369,70 @@ def test_a_session_can_be_stored_and_continued_after_every_turn() -> None:
 def test_a_stored_session_of_another_shape_is_refused_with_a_sentence() -> None:
     with pytest.raises(StateError, match="cannot be read"):
         load_state(b'{"question": 3}')
-    newer = dump_state(session([Abstain("")])).replace(b'"schema":1', b'"schema":2')
-    with pytest.raises(StateError, match="version 2; this program reads up to 1"):
+    newer = dump_state(session([Abstain("")])).replace(b'"schema":2', b'"schema":3')
+    with pytest.raises(StateError, match="version 3; this program reads up to 2"):
         load_state(newer)
+
+
+def test_a_running_session_of_the_version_before_is_continued() -> None:
+    running, _ = _VERSION_1.read_bytes().splitlines()
+    state = load_state(running)
+    assert state.schema == 2
+    assert state.session_id == "stored-by-version-1"
+    assert state.visibility.groups == {"staff"}
+    assert [turn.feedback.kind for turn in state.turns] == ["search", "count", "error", "read"]
+    assert (state.usage, state.fields, state.limits.cost) == (None, {}, None)
+    answer = Answer("In Vicenza.", (cite("ottone"),))
+    planner = ScriptedPlanner([*[Reply(())] * 4, answer])
+    ended = step(state, Tools(engine_over()), planner)
+    assert isinstance(ended.outcome, Answered)
+    assert ended.outcome.citations[0].location == ""
+    assert load_state(dump_state(ended)) == ended
+
+
+def test_an_ended_session_of_the_version_before_keeps_its_certificate() -> None:
+    _, ended = _VERSION_1.read_bytes().splitlines()
+    outcome = load_state(ended).outcome
+    assert isinstance(outcome, Abstained)
+    assert outcome.certificate is not None
+    assert [part.canonical for part in outcome.certificate.expressions] == [
+        "catone AND utica AND opera", "catone AND utica", "catone", "catone OR utica",
+    ]  # fmt: skip
+    assert outcome.certificate.filters == ()
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [
+        ({"kind": "search", "expression": "ope"},),  # happens to parse
+        ({"kind": "search", "expression": 3},),
+        (),
+        ({"kind": "search", "expression": "a"}, {"kind": "search", "expression": "b"}),
+    ],
+)
+def test_a_reply_that_was_cut_off_executes_nothing_and_is_charged(
+    actions: tuple[Any, ...],
+) -> None:
+    usage = Usage("m", 1, 90, 0, 0, 10, 1.5, 0.25)
+    cut = Reply(actions, "truncated", usage, {"blocks": [1]})
+    planner = ScriptedPlanner([cut, cut])
+    state = step(start("?", planner), Tools(_Untouchable()), planner)
+    (turn,) = state.turns
+    assert (turn.action, turn.usage, turn.record) == (None, usage, {"blocks": [1]})
+    assert isinstance(turn.feedback, ErrorFeedback)
+    assert turn.feedback.code == "truncated"
+    assert state.outcome is None
+    ended = session([cut] * 3, limits=Limits(turns=2))
+    assert ended.outcome == LimitReached("turns")
+    assert ended.usage == usage + usage + usage
+
+
+@pytest.mark.parametrize("actions", [(), ({"kind": "search", "expression": "opera"},)])
+def test_a_refusal_is_an_abstention_after_one_call(actions: tuple[Any, ...]) -> None:
+    usage = Usage("m", 1, 90, 0, 0, 0, 1.5, None)
+    refused = Reply(actions, "refused", usage, detail="I cannot help with that.")
+    planner = ScriptedPlanner([refused])
+    state = step(start("?", planner), Tools(_Untouchable()), planner)
+    assert state.outcome == Abstained("refusal", "I cannot help with that.", None)
+    assert len(state.turns) == 1
+    assert state.usage == usage

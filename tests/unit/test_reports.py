@@ -64,7 +64,7 @@ def test_an_answered_session() -> None:
     assert set(report) == KEYS
     assert (report["outcome"], report["answer"]) == ("answered", answer.text)
     (citation,) = report["citations"]
-    assert set(citation) == {"id", "document_id", "title", "text"}
+    assert set(citation) == {"id", "document_id", "title", "text", "location"}
     assert [(claim["text"], claim["kind"]) for claim in report["unsupported"]] == [
         ("1714", "number")
     ]

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from logicalrag.agent.actions import Reply
 from logicalrag.agent.state import SessionState
+from logicalrag.agent.usage import Usage
 
 
 class PlannerError(RuntimeError):
@@ -14,19 +15,25 @@ class PlannerError(RuntimeError):
     Args:
         message: one sentence.
         retryable: whether the same call may succeed later.
+        usage: what the failed call cost nonetheless; None where nothing.
     """
 
-    def __init__(self, message: str, retryable: bool = False) -> None:
-        super().__init__(message, retryable)
+    def __init__(self, message: str, retryable: bool = False, usage: Usage | None = None) -> None:
+        super().__init__(message, retryable, usage)
         self.message = message
         self.retryable = retryable
+        self.usage = usage
 
     def __str__(self) -> str:
         return self.message
 
 
 class Planner(Protocol):
-    """Proposes actions; keeps nothing between calls that the state does not hold."""
+    """Proposes actions; keeps nothing between calls that the state does not hold.
+
+    One whose model's price may be unknown has an attribute `price_known`; where that is False no
+    session with a limit on cost starts.
+    """
 
     @property
     def name(self) -> str:
