@@ -1,4 +1,4 @@
-"""Which planner a name stands for. One driven by a language model takes its place here."""
+"""Which planner a name stands for."""
 
 from __future__ import annotations
 
@@ -6,30 +6,35 @@ from pathlib import Path
 
 import orjson
 
-from bootstrap.settings import SettingsError
+from bootstrap.settings import Settings, SettingsError
 from logicalrag.agent.actions import Reply
 from logicalrag.agent.planners.offline.planner import OfflinePlanner
 from logicalrag.agent.planners.protocol import Planner
 from logicalrag.agent.planners.scripted import ScriptedPlanner
 
 
-def choose_planner(name: str, script: Path | None = None) -> Planner:
-    """Return the planner called `name`.
+def choose_planner(settings: Settings, script: Path | None = None) -> Planner:
+    """Return the planner that `settings` name.
 
     Args:
-        name: ``offline`` or ``scripted``.
+        settings: ``planner``, and for ``anthropic`` those of its model.
         script: for ``scripted`` alone: one reply a line, each an action or a list of actions.
 
     Raises:
-        SettingsError: a script without its planner, the planner without a script, or a script
-            that is no JSON lines.
+        SettingsError: a script without its planner, the planner without a script, a script that
+            is no JSON lines, or settings of a model that do not do.
     """
+    name = settings.planner
     if name == "scripted":
         if script is None:
             raise SettingsError("The scripted planner needs --script FILE, one action a line.")
         return ScriptedPlanner(_replies(script))
     if script is not None:
         raise SettingsError(f"--script goes with --planner scripted, not with {name}.")
+    if name == "anthropic":
+        from bootstrap.model import anthropic_planner  # its library is slow to import
+
+        return anthropic_planner(settings)
     return OfflinePlanner()
 
 

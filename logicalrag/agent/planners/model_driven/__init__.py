@@ -1,0 +1,1 @@
+"""A language model behind the Anthropic Messages API decides; nothing it sends is believed."""
