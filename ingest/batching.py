@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 
 MIB = 1024 * 1024
@@ -35,7 +35,15 @@ class Bounds:
 CLAIM_BOUNDS = Bounds(documents=4_000, passages=10_000, bytes=16 * MIB, seconds=2.0)
 # One commit of the index: it costs tens of milliseconds whatever it holds, and what is gathered
 # for it is what a killed run has to write again.
-COMMIT_BOUNDS = Bounds(documents=50_000, passages=50_000, bytes=128 * MIB, seconds=30.0)
+COMMIT_BOUNDS = Bounds(documents=100_000, passages=100_000, bytes=128 * MIB, seconds=30.0)
+
+
+_FIRST_DOCUMENTS = 500
+
+
+def first_of(bounds: Bounds) -> Bounds:
+    """Return the bounds of a run's first batch: less, so that the index has work at once."""
+    return replace(bounds, documents=min(bounds.documents, _FIRST_DOCUMENTS))
 
 
 class Meter:

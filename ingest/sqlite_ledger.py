@@ -18,17 +18,17 @@ from types import TracebackType
 
 from ingest.ledger import Claim, DocumentState, Failure, LedgerError, Record
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x4C52_4C47  # "LRLG"
 _LOOK_UP_KEYS = 500  # SQLite allows 32,766 variables; more than this is no faster
 # Keys are hashes, so every batch touches the whole index of keys: it should fit in the cache.
 _CACHE_KIB = 16 * 1024
 _CHECKPOINT_PAGES = 4_000
 _STATES: tuple[DocumentState, ...] = ("claimed", "stored", "deleted", "failed")
-_CLAIMED, _STORED, _DELETED, _FAILED = range(4)
-# `planned` passages become `passages` once they are stored; `claimant` is the run that has a
-# claim open, so that a whole commit is marked by one statement.
-_SCHEMA = f"""
+_CLAIMED, _STORED = 0, 1  # places in `_STATES`, as the statements below have them
+# A record stands as claimed while its claimant is among the open ones, and as `state` says
+# otherwise; `planned` passages count from then on. So a whole commit is marked by removing one row.
+_SCHEMA = """
 CREATE TABLE documents (
     key TEXT NOT NULL UNIQUE,
     document_id TEXT NOT NULL,
@@ -38,41 +38,50 @@ CREATE TABLE documents (
     passages INTEGER NOT NULL,
     planned INTEGER NOT NULL,
     claimed INTEGER NOT NULL,
-    state INTEGER NOT NULL CHECK (state BETWEEN {_CLAIMED} AND {_FAILED}),
+    state INTEGER NOT NULL CHECK (state BETWEEN 1 AND 3),
     tombstone INTEGER NOT NULL,
     claimant INTEGER,
     reason TEXT
 ) STRICT;
-CREATE INDEX open_claims ON documents (claimant) WHERE claimant IS NOT NULL;
-PRAGMA application_id = {APPLICATION_ID};
-PRAGMA user_version = {SCHEMA_VERSION};
+CREATE TABLE open_claims (claimant INTEGER PRIMARY KEY) STRICT;
+CREATE VIEW records AS
+SELECT key, document_id, tenant, version, content_hash, claimed, tombstone,
+    iif(claimant IN open_claims, passages, planned) AS passages,
+    iif(claimant IN open_claims, 0, state) AS state
+FROM documents;
 """
 _SELECT = """
 SELECT key, document_id, tenant, version, content_hash, passages, claimed, state, tombstone
-FROM documents WHERE
+FROM records WHERE
 """
+_OPEN = "INSERT OR IGNORE INTO open_claims VALUES (?)"
+_ANY_OPEN = "SELECT 1 FROM open_claims"
 _INSERT_NEW = """
 INSERT INTO documents (key, document_id, tenant, version, content_hash, passages, planned, claimed,
     state, tombstone, claimant)
-VALUES (?, ?, ?, ?, ?, 0, ?, ?, 0, ?, ?)
+VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?7, 1 + ?8, ?8, ?9)
 ON CONFLICT (key) DO NOTHING
 """
 _CLAIM_AGAIN = """
-UPDATE documents SET version = ?, content_hash = ?, planned = ?, claimed = max(claimed, ?),
-    state = 0, tombstone = ?, claimant = ?, reason = NULL
-WHERE key = ? AND version = ? AND content_hash = ? AND state = ? AND tombstone = ?
+UPDATE documents SET version = ?1, content_hash = ?2,
+    passages = iif(claimant IN open_claims, passages, planned), planned = ?3,
+    claimed = max(claimed, ?4), state = 1 + ?5, tombstone = ?5, claimant = ?6, reason = NULL
+WHERE key = ?7 AND version = ?8 AND content_hash = ?9
+    AND iif(claimant IN open_claims, 0, state) = ?10 AND tombstone = ?11
 """
 _RENEW = """
 UPDATE documents SET version = ?
-WHERE key = ? AND version = ? AND content_hash = ? AND state = ? AND tombstone = ?
+WHERE key = ? AND version = ? AND content_hash = ?
+    AND iif(claimant IN open_claims, 0, state) = ? AND tombstone = ?
 """
-_MARK_ALL = """
-UPDATE documents SET state = 1 + tombstone, passages = planned, claimant = NULL
-WHERE claimant = ?
+_CLOSE_ALL = "DELETE FROM open_claims WHERE claimant = ?"
+_CLOSE_ONE = """
+UPDATE documents SET claimant = NULL
+WHERE key = ? AND version = ? AND content_hash = ? AND tombstone = ? AND claimant IN open_claims
 """
-_MARK_ONE = """
-UPDATE documents SET state = 1 + tombstone, passages = planned, claimant = NULL
-WHERE key = ? AND version = ? AND content_hash = ? AND state = 0 AND tombstone = ?
+# Of claimants whose documents were all claimed by others since.
+_FORGET_EMPTY = """
+DELETE FROM open_claims WHERE claimant NOT IN (SELECT claimant FROM documents WHERE claimant > 0)
 """
 _FAIL = """
 INSERT INTO documents (key, document_id, tenant, version, content_hash, passages, planned, claimed,
@@ -107,7 +116,7 @@ class SqliteLedger:
     ) -> None:
         self._path = fspath(path)
         self._checkpoint = checkpoint
-        self._claimant = secrets.randbits(62)
+        self._claimant = _new_claimant()
         self._outstanding: set[str] = set()
         try:
             self._database = sqlite3.connect(self._path, timeout=busy_seconds, isolation_level=None)
@@ -149,6 +158,7 @@ class SqliteLedger:
     def claim(self, claims: Sequence[Claim]) -> frozenset[str]:
         """Claim documents, each if its record is still what was decided on; return who lost."""
         with self._transaction("claim"):
+            self._database.execute(_OPEN, (self._claimant,))
             lost = self._insert_new([each for each in claims if each.before is None])
             for each in claims:
                 before = each.before
@@ -184,18 +194,23 @@ class SqliteLedger:
         """Mark claims as stored (or deleted), each unless it has been claimed anew since."""
         with self._transaction("stored"):
             keys = {each.key for each in claims}
-            if keys == self._outstanding:
-                # What another process claimed since has another claimant, and is not marked.
-                self._database.execute(_MARK_ALL, (self._claimant,))
+            all_of_ours = keys == self._outstanding
+            if all_of_ours:
+                # What another process claimed since has another claimant, and stays open.
+                self._database.execute(_CLOSE_ALL, (self._claimant,))
+                if self._database.execute(_ANY_OPEN).fetchone() is not None:
+                    self._database.execute(_FORGET_EMPTY)
             else:
                 self._database.executemany(
-                    _MARK_ONE,
+                    _CLOSE_ONE,
                     [
                         (each.key, each.version, each.content_hash, each.tombstone)
                         for each in claims
                     ],
                 )
         self._outstanding -= keys
+        if all_of_ours:
+            self._claimant = _new_claimant()
 
     def failed(self, failures: Sequence[Failure]) -> None:
         """Write down failures of documents of which nothing is stored or claimed."""
@@ -208,20 +223,22 @@ class SqliteLedger:
     def pending(self) -> Iterator[Record]:
         """Yield the records that are claimed and not stored, in no certain order."""
         with self._guard():
-            rows = self._database.execute(f"{_SELECT} claimant IS NOT NULL")
+            if self._database.execute(_ANY_OPEN).fetchone() is None:
+                return  # without a look at every record
+            rows = self._database.execute(f"{_SELECT} state = {_CLAIMED}")
             while some := rows.fetchmany(1_000):
                 yield from map(_record, some)
 
     def counts(self, tenant: str) -> dict[DocumentState, int]:
         """Return how many of a tenant's documents are in each state; absent where none is."""
-        count = "SELECT state, count(*) FROM documents WHERE tenant = ? GROUP BY state"
+        count = "SELECT state, count(*) FROM records WHERE tenant = ? GROUP BY state"
         with self._guard():
             rows = self._database.execute(count, (tenant,))
             return {_STATES[state]: number for state, number in rows}
 
     def passages(self, tenant: str) -> int:
         """Return how many passages the tenant's stored documents have."""
-        total = "SELECT coalesce(sum(passages), 0) FROM documents WHERE tenant = ? AND state = ?"
+        total = "SELECT coalesce(sum(passages), 0) FROM records WHERE tenant = ? AND state = ?"
         with self._guard():
             (number,) = self._database.execute(total, (tenant, _STORED)).fetchone()
             return int(number)
@@ -254,8 +271,10 @@ class SqliteLedger:
         version, application = self._stamp()
         (tables,) = self._database.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         if (version, application, tables) == (0, 0, 0):
-            for statement in _SCHEMA.strip().split(";\n"):
+            for statement in _SCHEMA.strip().removesuffix(";").split(";\n"):
                 self._database.execute(statement)
+            self._database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            self._database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         elif application != APPLICATION_ID:
             raise LedgerError(
                 self._path, "this file is another program's database; name another folder"
@@ -264,7 +283,7 @@ class SqliteLedger:
             raise LedgerError(
                 self._path,
                 f"the ledger has schema {version} and this program reads {SCHEMA_VERSION}; "
-                "use the program that wrote it, or a newer one",
+                "use the program that wrote it, or ingest the documents into a new folder",
             )
 
     def _insert_new(self, claims: Sequence[Claim]) -> set[str]:
@@ -335,6 +354,10 @@ class SqliteLedger:
         else:
             detail = f"the ledger cannot be used: {failure}; check its folder and rights"
         return LedgerError(self._path, detail)
+
+
+def _new_claimant() -> int:
+    return secrets.randbits(62) + 1
 
 
 def _match(before: Record) -> tuple[str, int, bytes, int, bool]:

@@ -202,12 +202,49 @@ def test_commits_are_synced_to_the_disk(path: Path) -> None:
         assert ledger._database.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
 
 
+def test_what_a_killed_run_claimed_is_pending_until_another_run_stores_it(path: Path) -> None:
+    with SqliteLedger(path) as killed:
+        killed.claim([_claim("a"), _claim("b", passages=3)])
+    with SqliteLedger(path) as ledger:
+        assert {record.document_id for record in ledger.pending()} == {"a", "b"}
+        assert ledger.counts("t") == {"claimed": 2}
+        assert ledger.passages("t") == 0
+        again = _claim("a", before=_record(ledger, "a"))
+        assert ledger.claim([again]) == frozenset()
+        ledger.stored([again])
+        assert [record.document_id for record in ledger.pending()] == ["b"]
+        assert ledger.counts("t") == {"claimed": 1, "stored": 1}
+        assert ledger.passages("t") == 2
+        last = _claim("b", before=_record(ledger, "b"))
+        assert ledger.claim([last]) == frozenset()
+        ledger.stored([last])
+        assert ledger.counts("t") == {"stored": 2}
+        # Nothing is left open, so that nobody looks for it at every record.
+        assert ledger._database.execute("SELECT count(*) FROM open_claims").fetchone() == (0,)
+
+
+def test_a_claim_keeps_what_is_stored_until_it_is_closed(ledger: SqliteLedger) -> None:
+    first = _claim("a", passages=5)
+    ledger.claim([first])
+    ledger.stored([first])
+    shorter = _claim("a", 2, before=_record(ledger, "a"), passages=1, digest=b"i")
+    ledger.claim([shorter])
+    assert _record(ledger, "a")._replace(content_hash=b"") == Record(
+        first.key, "a", "t", 2, b"", 5, 5, "claimed", False
+    )
+    once_more = _claim("a", 3, before=_record(ledger, "a"), passages=2, digest=b"j")
+    ledger.claim([once_more])
+    assert (_record(ledger, "a").passages, _record(ledger, "a").state) == (5, "claimed")
+    ledger.stored([once_more])
+    assert (_record(ledger, "a").passages, _record(ledger, "a").state) == (2, "stored")
+
+
 def test_another_schema_and_another_database_are_refused(path: Path, tmp_path: Path) -> None:
     SqliteLedger(path).close()
     database = sqlite3.connect(path)
-    database.execute("PRAGMA user_version = 2")
+    database.execute("PRAGMA user_version = 99")
     database.close()
-    with pytest.raises(LedgerError, match="has schema 2 and this program reads 1") as refused:
+    with pytest.raises(LedgerError, match="has schema 99 and this program reads 2") as refused:
         SqliteLedger(path)
     again = pickle.loads(pickle.dumps(refused.value))  # noqa: S301  # its own bytes
     assert (again.path, again.detail) == (str(path), refused.value.detail)
