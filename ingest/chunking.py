@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import regex
@@ -89,6 +90,27 @@ class ChunkSettings:
             return "passage/1"
         counter = self.counter.name if self.unit == "tokens" else self.unit
         return f"chunks/1 {self.size} {self.overlap} {counter} {self.language}"
+
+
+def chunk_parts(text: str, starts: Sequence[int], settings: ChunkSettings) -> list[tuple[int, int]]:
+    """Return the chunks of `text`, none of which goes on past one of `starts` (rising).
+
+    Together they hold every character; blank parts are part of the one before. Mode ``passage``
+    keeps the document whole.
+    """
+    if settings.mode == "passage" or not text or text.isspace():
+        return chunk(text, settings)
+    bounds = [0]
+    for start in starts:
+        if text[bounds[-1] : start].strip():
+            bounds.append(start)
+    if not text[bounds[-1] :].strip():
+        bounds.pop()
+    return [
+        (start + offset, end + offset)
+        for offset, stop in pairwise((*bounds, len(text)))
+        for start, end in chunk(text[offset:stop], settings)
+    ]
 
 
 def chunk(text: str, settings: ChunkSettings) -> list[tuple[int, int]]:

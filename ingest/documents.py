@@ -12,19 +12,24 @@ from logicalrag.engines.protocol import DEFAULT_TENANT
 ReasonCode = Literal[
     "bad_field",
     "bad_id",
+    "bad_metadata",
+    "damaged_file",
     "document_too_large",
     "duplicate_id",
+    "encrypted_file",
     "line_too_long",
     "malformed_json",
     "malformed_row",
     "missing_id",
     "missing_text",
+    "nested_too_deeply",
     "no_such_file",
     "no_text",
     "not_storable",
     "unknown_document",
     "unreadable_encoding",
     "unreadable_file",
+    "unsafe_archive",
     "unsupported_type",
     "version_conflict",
     "wrong_tenant",
@@ -48,6 +53,9 @@ class SourceDocument(NamedTuple):
         access: groups that may see it; None means all of the tenant, an empty tuple nobody.
         version: the producer's integer, 0 to `MAX_VERSION`; None lets the ledger assign the next.
         place: where it was read, for messages, as ``folder/file.jsonl:17``.
+        parts: start code points, rising, and labels such as ``page 3`` or ``row 17``, from which
+            each passage has its location; part of the content hash.
+        parts_apart: whether no chunk may hold text of two parts, as with the rows of a table.
     """
 
     id: str
@@ -58,6 +66,8 @@ class SourceDocument(NamedTuple):
     access: tuple[str, ...] | None = None
     version: int | None = None
     place: str = ""
+    parts: tuple[tuple[int, str], ...] = ()
+    parts_apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,17 +34,20 @@ class ContentHasher:
         text: bytes,
         metadata: Mapping[str, object],
         access: tuple[str, ...] | None,
+        parts: object = None,
     ) -> bytes:
-        """Return `HASH_BYTES` bytes over title and text (UTF-8), metadata and access list.
+        """Return `HASH_BYTES` bytes over title and text (UTF-8), metadata, access list and parts.
 
-        Every part is length-prefixed. The order of metadata keys and of groups says nothing;
-        no access list and an empty one differ.
+        Every part is length-prefixed, or the last. The order of metadata keys and of groups says
+        nothing; no access list and an empty one differ.
         """
         described = canonical_json(metadata) if metadata else b""
         groups = b"" if access is None else b"+" + canonical_json(sorted(set(access)))
         hashed = self._base.copy()
         lengths = _LENGTHS.pack(len(title), len(text), len(described), len(groups))
         hashed.update(b"".join((lengths, title, text, described, groups)))
+        if parts is not None:
+            hashed.update(canonical_json(parts))
         return hashed.digest()
 
 

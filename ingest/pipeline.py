@@ -5,23 +5,31 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
-from ingest.batching import CLAIM_BOUNDS, COMMIT_BOUNDS, MIB, Bounds, Meter
-from ingest.chunking import ChunkSettings, chunk
+from ingest.batching import CLAIM_BOUNDS, COMMIT_BOUNDS, MIB, Bounds, Meter, first_of
+from ingest.chunking import ChunkSettings, chunk, chunk_parts
 from ingest.commits import Checkpoint, OpenCommit, no_checkpoint
 from ingest.documents import MAX_TITLE_BYTES, ReasonCode, Reject, SourceDocument
 from ingest.hashing import ContentHasher
 from ingest.ledger import Claim, Failure, Ledger, Record
+from ingest.locations import locations, sanitised_parts
+from ingest.metadata import indexed_metadata
 from ingest.report import IngestReport, Progress
 from ingest.sanitising import clean_utf8, sanitised
 from ingest.versions import PutOutcome, decide_put
 from logicalrag.engines.identity import document_key, passage_id
+from logicalrag.engines.metadata import MetadataError, MetadataSchema, Value
 from logicalrag.engines.protocol import IndexWriter, Passage
 
 OnProgress = Callable[[Progress], None]
 OnReject = Callable[[Reject], None]
 Spans = Sequence[tuple[int, int]]
+Values = Mapping[str, tuple[Value, ...]]
+_NO_TEXT = "it has no text, or none that can be read; a scan needs text recognition first"
+_NO_FIELDS = MetadataSchema({})
+_NO_VALUES: Values = MappingProxyType({})
 _TAKES_EFFECT: frozenset[PutOutcome] = frozenset({"added", "changed", "renewed"})
 
 
@@ -33,6 +41,7 @@ class IngestSettings:
         chunking: how documents are cut.
         analysis: the version of the index's text analysis; another one makes every document
             count as changed.
+        metadata: the index's declared fields; others make every document count as changed.
         max_document_bytes: a longer text fails, alone; of UTF-8, at least 1.
         claim_bounds: documents that are looked up and claimed together.
         commit_bounds: documents that one commit of the index holds.
@@ -41,10 +50,17 @@ class IngestSettings:
 
     chunking: ChunkSettings = field(default_factory=ChunkSettings)
     analysis: str = "english/2"
+    metadata: MetadataSchema = _NO_FIELDS
     max_document_bytes: int = 50 * MIB
     claim_bounds: Bounds = CLAIM_BOUNDS
     commit_bounds: Bounds = COMMIT_BOUNDS
     max_kept_rejects: int = 1_000
+
+    @property
+    def fingerprint(self) -> str:
+        """One text for settings that index alike, chunking aside; part of every content hash."""
+        fields = [f"{name}={kind}" for name, kind in sorted(self.metadata.fields.items())]
+        return " ".join([self.analysis, *fields])
 
 
 def ingest(
@@ -90,6 +106,7 @@ class _Arrival(NamedTuple):
     key: str
     digest: bytes
     size_bytes: int
+    values: Values
 
 
 class _Plan:
@@ -139,9 +156,10 @@ class _Run:
         self._progress = progress
         self._on_reject = on_reject
         self._checkpoint = checkpoint
-        self._hasher = ContentHasher(settings.chunking.fingerprint, settings.analysis)
+        self._hasher = ContentHasher(settings.chunking.fingerprint, settings.fingerprint)
+        self._schema = settings.metadata if settings.metadata.fields else None
         self._open = OpenCommit(writer, ledger, settings.commit_bounds, checkpoint)
-        self._meter = Meter(settings.claim_bounds)
+        self._meter = Meter(first_of(settings.claim_bounds))
         self._batch: list[_Arrival] = []
         self._failures: list[Failure] = []
         self._counts: Counter[str] = Counter()
@@ -167,14 +185,13 @@ class _Run:
     def _take(self, document: SourceDocument) -> None:
         title, text = clean_utf8(document.title), clean_utf8(document.text)
         if title is None or text is None:
-            document = document._replace(
-                title=sanitised(document.title), text=sanitised(document.text)
-            )
+            whole, parts = sanitised_parts(document.text, document.parts)
+            document = document._replace(title=sanitised(document.title), text=whole, parts=parts)
             title, text = document.title.encode(), document.text.encode()
             self._counts["sanitised"] += 1
         key = document_key(document.tenant, document.id)
         if not text or document.text.isspace():
-            self._fail(document, key, "no_text", "it has no text, or none that can be read")
+            self._fail(document, key, "no_text", _NO_TEXT)
             return
         if len(title) > MAX_TITLE_BYTES:
             # Every passage carries it.
@@ -186,14 +203,22 @@ class _Run:
             wrong = f"its text is longer than {limit} bytes; split it or raise the limit"
             self._fail(document, key, "document_too_large", wrong)
             return
-        digest = self._hasher.digest(title, text, document.metadata, document.access)
+        values = _NO_VALUES
+        if document.metadata and self._schema:
+            try:
+                values = indexed_metadata(document.metadata, self._schema)
+            except MetadataError as failure:
+                self._fail(document, key, "bad_metadata", str(failure))
+                return
+        placed = (document.parts_apart, document.parts) if document.parts else None
+        digest = self._hasher.digest(title, text, document.metadata, document.access, placed)
         size = len(title) + len(text)
-        self._batch.append(_Arrival(document, key, digest, size))
+        self._batch.append(_Arrival(document, key, digest, size, values))
         self._meter.add(1, size)
 
     def _flush(self) -> None:
         arrivals, self._batch = self._batch, []
-        self._meter.reset()
+        self._meter = Meter(self._settings.claim_bounds)
         while arrivals:
             arrivals = self._write(arrivals)
         if self._failures:
@@ -219,9 +244,9 @@ class _Run:
         """Do what `_write` does where each document is new and comes once: the usual first run."""
         claims: list[Claim] = []
         spans: list[Spans] = []
-        for document, key, digest, _ in arrivals:
+        for document, key, digest, _, _ in arrivals:
             version = decide_put(None, document.version, digest).version
-            cut = chunk(document.text, self._settings.chunking)
+            cut = self._cut(document)
             count = len(cut)
             spans.append(cut)
             claims.append(
@@ -275,6 +300,12 @@ class _Run:
                 plan.writes |= outcome != "renewed"
         return plans
 
+    def _cut(self, document: SourceDocument) -> Spans:
+        if document.parts_apart:
+            starts = [start for start, _ in document.parts]
+            return chunk_parts(document.text, starts, self._settings.chunking)
+        return chunk(document.text, self._settings.chunking)
+
     def _claim(self, plans: Mapping[str, _Plan]) -> frozenset[str]:
         claims: list[Claim] = []
         renewals: list[Claim] = []
@@ -284,7 +315,7 @@ class _Run:
                 continue
             document = arrival.document
             if plan.writes:
-                plan.spans = chunk(document.text, self._settings.chunking)
+                plan.spans = self._cut(document)
             count = len(plan.spans)
             before = plan.before
             plan.claim = Claim(
@@ -327,6 +358,8 @@ class _Run:
     def _put(self, claim: Claim, arrival: _Arrival, spans: Spans) -> str:
         """Write a document's passages; return why the index refuses them, or nothing."""
         passages = _passages(arrival.document, spans)
+        if arrival.document.parts or arrival.values:
+            passages = _described(passages, arrival, spans)
         try:
             self._open.put(claim, passages, arrival.size_bytes)
         except ValueError as failure:
@@ -383,6 +416,14 @@ def _record_of(arrival: _Arrival, version: int) -> Record:
         state="stored",
         tombstone=False,
     )
+
+
+def _described(passages: list[Passage], arrival: _Arrival, spans: Spans) -> list[Passage]:
+    found = locations(arrival.document.parts, spans)
+    return [
+        passage._replace(location=location, metadata=arrival.values)
+        for passage, location in zip(passages, found, strict=True)
+    ]
 
 
 def _passages(document: SourceDocument, spans: Spans) -> list[Passage]:

@@ -6,46 +6,19 @@ import glob
 import io
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import Protocol
 
 from ingest.documents import Reject, Skipped, SourceDocument
-from ingest.readers.delimited import read_delimited
-from ingest.readers.encoding import UnreadableEncodingError, byte_order_mark, decode
-from ingest.readers.fields import id_problem
-from ingest.readers.jsonl import read_jsonl
+from ingest.readers.dispatch import Dispatch
+from ingest.readers.encoding import byte_order_mark
+from ingest.readers.kinds import Kind, kind_of
 from ingest.readers.settings import ReaderSettings
-from ingest.readers.text import text_document
+from ingest.readers.source import OnSkip, Source
 from ingest.sanitising import sanitised
 
 STANDARD_INPUT = "-"
 _BUFFER_BYTES = 1024 * 1024
-_KINDS = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".txt": "text",
-    ".text": "text",
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".html": "html",
-    ".htm": "html",
-    ".xhtml": "html",
-    ".csv": "csv",
-    ".tsv": "tsv",
-}
-
-OnSkip = Callable[[Skipped], None]
-
-
-class DocumentReader(Protocol):
-    """Makes one document of one file's text."""
-
-    def __call__(
-        self, text: str, *, identity: str, stem: str, tenant: str, place: str
-    ) -> SourceDocument:
-        """Return the document; `stem` is its title where the text has none."""
-        ...
 
 
 def read_paths(
@@ -64,40 +37,43 @@ def read_paths(
         on_skip: told of each file or folder that is passed over: hidden ones, unknown suffixes,
             symbolic links to folders (they may lead in circles), and what is no regular file.
 
-    The id of a text, Markdown or HTML document is its path relative to the folder given (or to
-    the part of a pattern before its first wildcard), with ``/``; of a single file, its name.
+    The id of a document that has none of its own (lines of JSONL and rows of some tables do) is
+    its path relative to the folder given (or to the part of a pattern before its first
+    wildcard), with ``/``; of a single file, its name; in an archive or mail, below the name of
+    that, as ``papers.zip/a.pdf``.
     Two files of one run with the same id are one document and a reject, never a silent loss.
     """
-    seen: dict[str, str] = {}
-    for path in paths:
-        if path == STANDARD_INPUT:
-            if standard_input is not None:
-                yield from _read_standard_input(standard_input, settings)
-            continue
-        if os.path.isdir(path):
-            files = _walk(path, path, on_skip)
-        elif not os.path.lexists(path) and glob.has_magic(path):
-            files = _matches(path, on_skip)
-        else:
-            files = iter([(path, os.path.basename(path))])
-        found = False
-        for file, relative in files:
-            found = True
-            if not relative:
-                yield Reject(
-                    printable(file),
-                    "unreadable_file",
-                    "the folder cannot be read; check its rights",
-                )
-                continue
-            kind = _KINDS.get(Path(file).suffix.lower())
-            if kind is None and not Path(file).suffix:
-                kind = "text"  # only a file that was named reaches here without a suffix
-            yield from _read_file(file, relative, kind, settings, seen)
-        if not found and not os.path.isdir(path):
+    with Dispatch(settings, on_skip) as dispatch:
+        for path in paths:
+            if path == STANDARD_INPUT:
+                if standard_input is not None:
+                    yield from _read_standard_input(standard_input, dispatch)
+            else:
+                yield from _read_path(path, dispatch, on_skip)
+
+
+def _read_path(path: str, dispatch: Dispatch, on_skip: OnSkip) -> Iterator[SourceDocument | Reject]:
+    if os.path.isdir(path):
+        files = _walk(path, path, on_skip)
+    elif not os.path.lexists(path) and glob.has_magic(path):
+        files = _matches(path, on_skip)
+    else:
+        files = iter([(path, os.path.basename(path))])
+    found = False
+    for file, relative in files:
+        found = True
+        if not relative:
             yield Reject(
-                path, "no_such_file", "no file matches this pattern; check it, and quote it"
+                printable(file),
+                "unreadable_file",
+                "the folder cannot be read; check its rights",
             )
+            continue
+        # Only a file that was named reaches here without a suffix.
+        kind: Kind | None = None if Path(file).suffix else "text"
+        yield from _read_file(file, relative, kind, dispatch)
+    if not found and not os.path.isdir(path):
+        yield Reject(path, "no_such_file", "no file matches this pattern; check it, and quote it")
 
 
 def _walk(top: str, base: str, on_skip: OnSkip) -> Iterator[tuple[str, str]]:
@@ -141,9 +117,10 @@ def _matches(pattern: str, on_skip: OnSkip) -> Iterator[tuple[str, str]]:
 
 
 def _wanted(path: str, on_skip: OnSkip) -> bool:
-    if os.path.basename(path).startswith("."):
+    # Word marks a file that it has open by one of the same suffix that is none.
+    if os.path.basename(path).startswith((".", "~$")):
         on_skip(Skipped(printable(path), "hidden"))
-    elif Path(path).suffix.lower() not in _KINDS:
+    elif kind_of(Path(path)) is None:
         on_skip(Skipped(printable(path), "unknown suffix"))
     elif os.path.exists(path) and not os.path.isfile(path):
         on_skip(Skipped(printable(path), "not a regular file"))
@@ -153,132 +130,33 @@ def _wanted(path: str, on_skip: OnSkip) -> bool:
 
 
 def _read_file(
-    file: str, relative: str, kind: str | None, settings: ReaderSettings, seen: dict[str, str]
+    file: str, relative: str, kind: Kind | None, dispatch: Dispatch
 ) -> Iterator[SourceDocument | Reject]:
     place = printable(file)
+    name = PurePosixPath(*Path(relative).parts)
     try:
-        status = os.stat(file)
-        if not stat.S_ISREG(status.st_mode):
+        if not stat.S_ISREG(os.stat(file).st_mode):
             yield Reject(place, "unreadable_file", "it is no regular file; name a file or a folder")
-            return
-        if kind is None:
-            known = " ".join(_KINDS)
-            yield Reject(place, "unsupported_type", f"it is none of {known}; convert it to one")
             return
         buffered: io.BufferedReader = io.BufferedReader(io.FileIO(file), _BUFFER_BYTES)
         with buffered as stream:
-            if kind == "jsonl":
-                yield from _never_none(read_jsonl(stream, place, settings), place)
-                return
-            data = stream.read(settings.max_file_bytes + 1)
+            yield from dispatch.read(Source(name, place, os.path.realpath(file)), stream, kind)
     except FileNotFoundError:
         yield Reject(place, "no_such_file", "there is no such file; check the path")
-        return
     except OSError as failure:
         wrong = failure.strerror or type(failure).__name__
         yield Reject(place, "unreadable_file", f"it cannot be read ({wrong}); check its rights")
-        return
-    if len(data) > settings.max_file_bytes:
-        yield _too_large(place, settings)
-        return
-    name = PurePosixPath(*Path(relative).parts)
-    yield from _parse(data, kind, place, name, settings, seen, origin=os.path.realpath(file))
-
-
-def _never_none(
-    items: Iterable[SourceDocument | Reject], place: str
-) -> Iterator[SourceDocument | Reject]:
-    """Yield `items`, or a reject where there are none: an empty file is no success."""
-    empty = True
-    for item in items:
-        empty = False
-        yield item
-    if empty:
-        yield Reject(place, "no_text", "the file holds no document")
-
-
-def _parse(
-    data: bytes,
-    kind: str,
-    place: str,
-    relative: PurePosixPath,
-    settings: ReaderSettings,
-    seen: dict[str, str],
-    *,
-    origin: str,
-) -> Iterator[SourceDocument | Reject]:
-    try:
-        declared = _declared_encoding(data) if kind == "html" else None
-        text = decode(data, named=settings.encoding, declared=declared)
-    except UnreadableEncodingError as failure:
-        yield Reject(place, "unreadable_encoding", str(failure))
-        return
-    if kind in ("csv", "tsv"):
-        delimiter = "," if kind == "csv" else "\t"
-        rows = read_delimited(text, place, settings, delimiter=delimiter)
-        yield from _never_none(rows, place)
-        return
-    identity = printable(str(relative))
-    if (wrong := id_problem(identity)) is not None:
-        yield Reject(place, "bad_id", f"its path is its id: {wrong}")
-        return
-    if (other := seen.setdefault(identity, origin)) != origin:
-        yield Reject(
-            place,
-            "duplicate_id",
-            f'"{identity}" is the id of {printable(other)} too; ingest a folder that holds both',
-            identity,
-        )
-        return
-    stem = printable(relative.stem)
-    document_of = _document_reader(kind)
-    yield document_of(text, identity=identity, stem=stem, tenant=settings.tenant, place=place)
-
-
-# The parsers take a tenth of a second to import: only who has such files waits for them.
-
-
-def _declared_encoding(data: bytes) -> str | None:
-    from ingest.readers.webpage import declared_encoding
-
-    return declared_encoding(data)
-
-
-def _document_reader(kind: str) -> DocumentReader:
-    if kind == "html":
-        from ingest.readers.webpage import html_document
-
-        return html_document
-    if kind == "markdown":
-        from ingest.readers.markdown import markdown_document
-
-        return markdown_document
-    return text_document
 
 
 def _read_standard_input(
-    stream: io.BufferedReader, settings: ReaderSettings
+    stream: io.BufferedReader, dispatch: Dispatch
 ) -> Iterator[SourceDocument | Reject]:
-    place = "standard input"
     head = stream.peek(4096)
     mark = byte_order_mark(head)
     begins = head[mark[1] :] if mark else head
-    if begins.replace(b"\0", b"").lstrip()[:1] == b"{":
-        yield from read_jsonl(stream, place, settings)
-        return
-    data = stream.read(settings.max_file_bytes + 1)
-    if len(data) > settings.max_file_bytes:
-        yield _too_large(place, settings)
-        return
-    yield from _parse(data, "text", place, PurePosixPath("stdin"), settings, {}, origin="-")
-
-
-def _too_large(place: str, settings: ReaderSettings) -> Reject:
-    return Reject(
-        place,
-        "document_too_large",
-        f"it is larger than {settings.max_file_bytes} bytes; split it or raise the limit",
-    )
+    is_jsonl = begins.replace(b"\0", b"").lstrip()[:1] == b"{"
+    source = Source(PurePosixPath("stdin"), "standard input", STANDARD_INPUT)
+    yield from dispatch.read(source, stream, "jsonl" if is_jsonl else "text")
 
 
 def printable(name: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-_SPACE_AT_LINE_END = re.compile(r"[ \t]+(?=\n|$)")
+# Tried at the beginning of each run only, else a long one within a line takes hours.
+_SPACE_AT_LINE_END = re.compile(r"(?<![ \t])[ \t]++(?=\n|$)")
 
 
 class PlainText:

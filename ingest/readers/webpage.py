@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Callable
 from html import unescape
 
 from bs4 import BeautifulSoup, Tag, XMLParsedAsHTMLWarning
@@ -25,6 +26,7 @@ _BLOCKS = frozenset(
 _PARAGRAPHS = frozenset("p h1 h2 h3 h4 h5 h6 blockquote pre table ul ol dl section article".split())
 _CELLS = frozenset({"td", "th"})
 _MAX_UNCLOSED = 200
+_MAX_TAGS = 1_000_000  # each takes some 750 bytes of memory
 _UNCLOSED = re.compile(r"<[a-zA-Z/!?][^<>]*(?=<|$)")
 _TAG = re.compile(r"<[a-zA-Z/!?][^<>]*>")
 _CODE = re.compile(r"<(script|style)[^<>]*>", re.IGNORECASE)
@@ -50,24 +52,37 @@ def declared_encoding(data: bytes) -> str | None:
 
 def text_of_html(markup: str) -> tuple[str, str]:
     """Return the title (may be empty) and the visible text of a page or a piece of one."""
+    return _named(markup, lambda soup: soup.title or soup.find(["h1", "h2"]))
+
+
+def chapter_of_html(markup: str) -> tuple[str, str]:
+    """Return what `text_of_html` does with the first heading, which a book's title is not."""
+    return _named(markup, lambda soup: soup.find(["h1", "h2", "h3"]))
+
+
+def _named(
+    markup: str, name_of: Callable[[BeautifulSoup], Tag | NavigableString | None]
+) -> tuple[str, str]:
     if _is_hostile(markup):
         return "", PlainText.of(unescape(_TAG.sub(" ", _without_code(markup))))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         soup = BeautifulSoup(markup, "html.parser")
-    title = soup.title or soup.find(["h1", "h2"])
-    line = _line(title.get_text()) if title else ""
+    name = name_of(soup)
+    line = _line(name.get_text()) if name else ""
     return (line[:MAX_HEADING_CODE_POINTS], _visible(soup))
 
 
 def _is_hostile(markup: str) -> bool:
-    """Return whether so many tags are never closed that the parser would take hours.
+    """Return whether there are so many tags, or unclosed ones, that no parser will do.
 
-    Python's parser before 3.13.6 looks for the end of each from its beginning to the end of the
-    page. Code may hold any number of `<`, and costs nothing.
+    Many take gigabytes of memory, and unclosed ones hours: Python's parser before 3.13.6 looks
+    for the end of each from its beginning to the end of the page. Code may hold `<`, which costs
+    nothing.
     """
-    if markup.count("<") <= _MAX_UNCLOSED:
-        return False
+    tags = markup.count("<")
+    if tags <= _MAX_UNCLOSED or tags > _MAX_TAGS:
+        return tags > _MAX_TAGS
     unclosed = sum(1 for _ in _UNCLOSED.finditer(_without_code(markup)))
     return unclosed > _MAX_UNCLOSED
 

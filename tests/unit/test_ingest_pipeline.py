@@ -17,6 +17,7 @@ from ingest.pipeline import IngestSettings, ingest
 from ingest.report import Progress
 from ingest.sqlite_ledger import SqliteLedger
 from logicalrag.engines.identity import document_key, passage_id
+from logicalrag.engines.metadata import MetadataSchema
 from logicalrag.engines.protocol import DEFAULT_TENANT, Passage, Visibility
 from logicalrag.engines.reference import ReferenceEngine
 from tests.unit.ingest_jobs import SMALL, TEXTS, counts_of, document, stored
@@ -125,7 +126,10 @@ def test_bad_documents_fail_alone(engine: ReferenceEngine, ledger: SqliteLedger)
         ("l.txt", "document_too_large", "large"),
     ]
     assert tuple(seen) == report.rejects
-    assert str(report.rejects[1]) == "e.txt: no_text: it has no text, or none that can be read"
+    assert str(report.rejects[1]) == (
+        "e.txt: no_text: it has no text, or none that can be read; "
+        "a scan needs text recognition first"
+    )
     assert ledger.counts(DEFAULT_TENANT) == {"stored": 2, "failed": 4}
     assert ingest([document("empty", "Now.")], engine, ledger, SMALL).added == 1
 
@@ -298,3 +302,109 @@ def test_bounds_of_a_batch() -> None:
             assert not meter.full
     with pytest.raises(ValueError, match="at least 1, and its seconds over 0"):
         Bounds(documents=0, passages=1, bytes=1, seconds=1)
+
+
+def _passages(engine: ReferenceEngine, name: str) -> list[Passage]:
+    return list(engine.read([passage_id(DEFAULT_TENANT, name, n) for n in range(9)], Visibility()))
+
+
+PAGES = "One here now. Two here\x00 now. Three here."
+PARTS = ((0, "page 1"), (14, "page 2"), (29, "page 3"))
+
+
+def test_each_passage_says_where_it_stands(engine: ReferenceEngine, ledger: SqliteLedger) -> None:
+    # The NUL is removed, and the parts move with the text; a chunk holds five words.
+    settings = dataclasses.replace(SMALL, chunking=ChunkSettings(size=5))
+    source = [document("a", PAGES, parts=PARTS), document("b", PAGES)]
+    assert counts_of(ingest(source, engine, ledger, settings)) == {
+        "added": 2,
+        "passages": 4,
+        "sanitised": 2,
+    }
+    assert [(each.text, each.location) for each in _passages(engine, "a")] == [
+        ("One here now. ", "page 1"),
+        ("Two here now. Three here.", "pages 2-3"),
+    ]
+    assert [each.location for each in _passages(engine, "b")] == ["", ""]
+
+
+def test_parts_kept_apart_are_passages_of_their_own(
+    engine: ReferenceEngine, ledger: SqliteLedger
+) -> None:
+    table = document("a", "n: 1\n\nn: 2\n\n", parts=((0, "row 2"), (6, "row 4")), parts_apart=True)
+    ingest([table], engine, ledger)
+    assert [(each.text, each.location) for each in _passages(engine, "a")] == [
+        ("n: 1\n\n", "row 2"),
+        ("n: 2\n\n", "row 4"),
+    ]
+    whole = IngestSettings(chunking=ChunkSettings(mode="passage"))
+    assert counts_of(ingest([table], engine, ledger, whole)) == {"changed": 1, "passages": 1}
+    assert [each.location for each in _passages(engine, "a")] == ["rows 2-4"]
+
+
+@pytest.mark.parametrize(
+    "change", [{"parts": PARTS[:2]}, {"parts": ()}, {"parts_apart": True}, {}], ids=str
+)
+def test_other_parts_are_a_change(
+    change: dict[str, object], engine: ReferenceEngine, ledger: SqliteLedger
+) -> None:
+    given = document("a", PAGES, parts=PARTS)
+    ingest([given], engine, ledger, SMALL)
+    [(outcome, _), *_] = counts_of(
+        ingest([given._replace(**change)], engine, ledger, SMALL)  # type: ignore[arg-type]
+    ).items()
+    assert outcome == ("changed" if change else "unchanged")
+
+
+FIELDS = dataclasses.replace(SMALL, metadata=MetadataSchema({"year": "number", "kind": "keyword"}))
+
+
+def test_declared_metadata_reaches_each_passage(ledger: SqliteLedger) -> None:
+    engine = ReferenceEngine(schema=FIELDS.metadata)
+    source = [
+        document("a", TEXTS[1], metadata={"year": 2020, "kind": ["x", "y"], "other": 1}),
+        document("b", TEXTS[0]),
+        document("c", TEXTS[0], metadata={"other": 1}),
+    ]
+    assert ingest(source, engine, ledger, FIELDS).added == 3
+    assert [each.metadata for each in _passages(engine, "a")] == [
+        {"year": (2020.0,), "kind": ("x", "y")}
+    ] * 2
+    assert [dict(each.metadata) for name in "bc" for each in _passages(engine, name)] == [{}, {}]
+
+
+def test_a_value_that_does_not_fit_fails_its_document_alone(
+    engine: ReferenceEngine, ledger: SqliteLedger
+) -> None:
+    declared = ReferenceEngine(schema=FIELDS.metadata)
+    good = document("a", TEXTS[0], metadata={"year": 2020})
+    bad = document("b", TEXTS[0], metadata={"year": "soon"}, place="b.jsonl:2")
+    report = ingest([bad, good], declared, ledger, FIELDS)
+    assert counts_of(report) == {"added": 1, "failed": 1, "passages": 1}
+    [reject] = report.rejects
+    assert (reject.place, reject.reason, reject.document_id) == ("b.jsonl:2", "bad_metadata", "b")
+    assert reject.message.startswith("In the field year: ")
+    # Fields that are not declared are not looked at.
+    assert ingest([bad], engine, ledger, SMALL).added == 1
+
+
+def test_another_schema_is_a_change_and_the_same_is_none(ledger: SqliteLedger) -> None:
+    # An index has one schema; its ledger must still not take another one's documents for its own.
+    given = [document("a", TEXTS[0], metadata={"year": "2020"})]
+    keyword = dataclasses.replace(SMALL, metadata=MetadataSchema({"year": "keyword"}))
+    number = dataclasses.replace(SMALL, metadata=MetadataSchema({"year": "number"}))
+    outcomes = [
+        counts_of(ingest(given, ReferenceEngine(schema=each.metadata), ledger, each))
+        for each in (SMALL, keyword, keyword, number)
+    ]
+    assert [next(iter(counts)) for counts in outcomes] == [
+        "added",
+        "changed",
+        "unchanged",
+        "changed",
+    ]
+
+
+def test_the_order_of_declared_fields_says_nothing() -> None:
+    turned = MetadataSchema({"kind": "keyword", "year": "number"})
+    assert dataclasses.replace(SMALL, metadata=turned).fingerprint == FIELDS.fingerprint

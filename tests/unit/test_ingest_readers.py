@@ -244,6 +244,14 @@ class TestHtml:
     def test_the_first_heading_is_the_title_where_there_is_none(self) -> None:
         assert text_of_html("<h1>Only <i>this</i></h1>words")[0] == "Only this"
 
+    def test_a_page_of_a_million_tags_keeps_its_words(self) -> None:
+        title, text = text_of_html("first" + "<p>" * 1_000_001 + "last")
+        assert (title, text.split()) == ("", ["first", "last"])
+
+    def test_a_long_run_of_spaces_takes_linear_time(self) -> None:
+        spaces = " " * 1_000_000
+        assert text_of_html(f"<pre>a{spaces}b{spaces}\nc</pre>")[1] == f"a{spaces}b\nc"
+
     @pytest.mark.parametrize("piece", ["<a ", "<a href='", "<!--", "<![CDATA[", "<?x ", "<p>x"])
     def test_any_number_of_tags_that_never_end_takes_linear_time(self, piece: str) -> None:
         # Given to the parser as it is, the first of them takes an hour.
@@ -266,6 +274,7 @@ class TestPaths:
         (tmp_path / "corpus.jsonl").write_text('{"id": "j1", "text": "x"}\n')
         (tmp_path / "table.csv").write_bytes(b'\xef\xbb\xbfid,text,note\nc1,"a, b",n\n')
         (tmp_path / ".hidden.txt").write_text("no")
+        (tmp_path / "~$open.docx").write_text("no")
         (tmp_path / ".git").mkdir()
         (tmp_path / "image.png").write_bytes(b"\x89PNG")
         (tmp_path / "b" / "loop").symlink_to(tmp_path)
@@ -282,6 +291,7 @@ class TestPaths:
             (".git", "hidden"),
             (".hidden.txt", "hidden"),
             ("image.png", "unknown suffix"),
+            ("~$open.docx", "hidden"),
             ("b/loop", "symbolic link to a folder"),
         ]
         assert _read(tmp_path) == found
@@ -301,13 +311,13 @@ class TestPaths:
     def test_a_missing_file_a_pattern_without_match_and_an_unknown_kind_are_rejects(
         self, tmp_path: Path
     ) -> None:
-        (tmp_path / "a.pdf").write_bytes(b"%PDF")
+        (tmp_path / "a.png").write_bytes(b"\x89PNG")
         (tmp_path / "gone.txt").symlink_to(tmp_path / "nowhere")
-        found = _read(tmp_path / "x.txt", f"{tmp_path}/*.md", tmp_path / "a.pdf", tmp_path)
+        found = _read(tmp_path / "x.txt", f"{tmp_path}/*.md", tmp_path / "a.png", tmp_path)
         assert _reasons(found) == [
             (str(tmp_path / "x.txt"), "no_such_file"),
             (f"{tmp_path}/*.md", "no_such_file"),
-            (str(tmp_path / "a.pdf"), "unsupported_type"),
+            (str(tmp_path / "a.png"), "unsupported_type"),
             (str(tmp_path / "gone.txt"), "no_such_file"),
         ]
 
@@ -393,7 +403,52 @@ class TestTables:
             (f"{place}:5", "missing_id"),
         ]
 
-    def test_a_table_without_the_columns_is_one_reject(self, tmp_path: Path) -> None:
-        found = self._csv(tmp_path, "name,body\na,x\nb,y\n")
-        assert _reasons(found) == [(str(tmp_path / "a.csv"), "malformed_row")]
-        assert len(found) == 1
+    def test_a_table_without_the_columns_is_one_document_with_a_part_to_a_row(
+        self, tmp_path: Path
+    ) -> None:
+        table = 'name , city\nAda,"London, UK"\n\n ,\nBob,,x\n'
+        assert self._csv(tmp_path, table) == [
+            SourceDocument(
+                "a.csv",
+                "a",
+                "name: Ada; city: London, UK\n\nname: Bob; column 3: x\n\n",
+                place=str(tmp_path / "a.csv"),
+                parts=((0, "row 2"), (29, "row 5")),
+                parts_apart=True,
+            )
+        ]
+
+    def test_a_bad_row_of_such_a_table_is_a_reject_and_the_rest_goes_on(
+        self, tmp_path: Path
+    ) -> None:
+        (tmp_path / "a.csv").write_text('name\nAda\n"Bob"x\nEve\n' + "y" * 21 + "\n")
+        settings = ReaderSettings(max_cell_characters=20)
+        found = list(read_paths([str(tmp_path / "a.csv")], settings))
+        place = str(tmp_path / "a.csv")
+        assert _reasons(found) == [(f"{place}:3", "malformed_row"), (f"{place}:5", "malformed_row")]
+        [document] = [each for each in found if isinstance(each, SourceDocument)]
+        assert document.text == "name: Ada\n\nname: Eve\n\n"
+        assert document.parts == ((0, "row 2"), (11, "row 4"))
+
+    def test_a_table_over_the_bound_of_rows_is_a_reject(self, tmp_path: Path) -> None:
+        (tmp_path / "a.csv").write_text("name\n1\n2\n3\n")
+        (tmp_path / "b.csv").write_text("name\n1\n2\n")
+        found = list(read_paths([str(tmp_path)], ReaderSettings(max_rows=2)))
+        assert _reasons(found) == [(str(tmp_path / "a.csv"), "document_too_large")]
+        assert _ids(found) == ["b.csv"]
+
+    def test_a_long_name_that_each_row_repeats_is_bounded(self, tmp_path: Path) -> None:
+        (tmp_path / "a.csv").write_text("n" * 900 + "\n" + "1\n" * 50)
+        found = list(read_paths([str(tmp_path)], ReaderSettings(max_file_bytes=2_000)))
+        assert _reasons(found) == [(str(tmp_path / "a.csv"), "document_too_large")]
+
+    def test_nul_bytes_in_cells_reach_the_pipeline(self, tmp_path: Path) -> None:
+        # A file of mostly controls is binary; one or two NULs are sanitised and counted.
+        [document] = self._csv(tmp_path, "name\nA\0da\n")
+        assert isinstance(document, SourceDocument)
+        assert document.text == "name: A\0da\n\n"
+
+    def test_a_table_of_names_only_holds_nothing(self, tmp_path: Path) -> None:
+        [document] = self._csv(tmp_path, "name,city\n")
+        assert isinstance(document, SourceDocument)
+        assert document.text == ""  # which the pipeline fails as no_text
