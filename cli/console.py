@@ -11,6 +11,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from logicalrag.engines.metadata import MAX_INTEGER
+
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 EXIT_ABSTAINED = 3
@@ -47,6 +49,11 @@ def fail(message: str, code: int = EXIT_FAILED) -> NoReturn:
     raise typer.Exit(code)
 
 
+def warn(message: str) -> None:
+    """Print one sentence on standard error and go on."""
+    err.print(f"[yellow]warning:[/] {plain(message)}")
+
+
 def plain(text: str) -> str:
     """Return `text` of unknown origin as it may be put into markup for a terminal.
 
@@ -59,6 +66,13 @@ def plain(text: str) -> str:
 def one_line(text: str) -> str:
     """Return `text` as `plain` does, on one line: for titles, ids and places."""
     return plain(" ".join(text.split()))
+
+
+def shown_value(value: str | float) -> str:
+    """Return a metadata value as a person writes it: 2020 for 2020.0."""
+    if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_INTEGER:
+        return str(int(value))
+    return str(value)
 
 
 def _escaped(found: re.Match[str]) -> str:

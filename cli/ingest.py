@@ -1,4 +1,4 @@
-"""`logicalrag ingest` and `logicalrag delete`: documents into the index, and out of it."""
+"""`logicalrag ingest`: documents into the index."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import typer
 from rich.progress import Progress as ProgressBar
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from bootstrap.embedded import ingest_settings, open_writer, reader_settings
+from bootstrap.ingestion import ingest_settings, open_writer, reader_settings
 from bootstrap.settings import read_settings
 from cli import options
 from cli.console import (
@@ -27,15 +27,14 @@ from cli.console import (
     out,
     print_json,
 )
-from ingest.deletion import Deletion
-from ingest.deletion import delete as delete_documents
 from ingest.documents import Reject, Skipped
 from ingest.pipeline import ingest as ingest_documents
 from ingest.readers.folder import STANDARD_INPUT, read_paths
 from ingest.report import IngestReport, Progress
 
 EXAMPLES = """
-Reads .jsonl, .txt, .md, .html and .csv; a line of JSONL is {"id": …, "title": …, "text": …}.
+Reads .txt, .md, .html, .pdf, .docx, .epub, .eml, .mbox, .csv, .tsv and .jsonl, as .gz and in .zip
+too; a line of JSONL is {"id": …, "title": …, "text": …, "metadata": {…}}.
 Run again, it skips what has not changed; killed, it goes on where it was.
 
 Examples:
@@ -44,14 +43,9 @@ Examples:
 
   logicalrag ingest passages.jsonl --chunk-mode passage --index big/
 
+  logicalrag ingest reports.jsonl --metadata fields.toml --index reports/
+
   zcat dump.jsonl.gz | logicalrag ingest -
-"""
-DELETE_EXAMPLES = """
-Examples:
-
-  logicalrag delete notes/old.md
-
-  logicalrag delete paper-17 paper-18 --index big/
 """
 _NEW_OBJECTS = 50_000
 _PLAIN_SECONDS = 5.0
@@ -63,27 +57,21 @@ def ingest(
         list[str], typer.Argument(help="Folders, files, patterns, or - for standard input.")
     ],
     index: options.Index = None,
-    chunk_mode: Annotated[
-        str | None, typer.Option(help="chunks, or passage to keep each document whole.")
-    ] = None,
-    chunk_size: Annotated[
-        int | None, typer.Option(help="Units of a chunk at most.  (default: 1000)")
-    ] = None,
-    chunk_overlap: Annotated[
-        int | None, typer.Option(help="Units repeated from the chunk before.  (default: 0)")
-    ] = None,
-    chunk_unit: Annotated[
-        str | None, typer.Option(help="tokens, sentences or characters.  (default: tokens)")
-    ] = None,
-    encoding: Annotated[
-        str | None, typer.Option(help="Of text without a byte-order mark; found out otherwise.")
-    ] = None,
+    analysis: options.Analysis = None,
+    metadata: options.Metadata = None,
+    chunk_mode: options.ChunkMode = None,
+    chunk_size: options.ChunkSize = None,
+    chunk_overlap: options.ChunkOverlap = None,
+    chunk_unit: options.ChunkUnit = None,
+    encoding: options.Encoding = None,
     tenant: options.Tenant = None,
     json: options.Json = False,
 ) -> None:
     """Index documents: add new ones, replace changed ones, skip the rest."""
     settings = read_settings(
         index=index,
+        analysis=analysis,
+        metadata=metadata,
         chunk_mode=chunk_mode,
         chunk_size=chunk_size,
         chunk_overlap=chunk_overlap,
@@ -114,24 +102,7 @@ def ingest(
         raise typer.Exit(EXIT_INTERRUPTED) from None
     rejects.finish(report.failed)
     _say_skipped(skipped)
-    _conclude(report, json)
-
-
-def delete(
-    document_ids: Annotated[list[str], typer.Argument(help="Ids of documents, as ingested.")],
-    index: options.Index = None,
-    tenant: options.Tenant = None,
-    json: options.Json = False,
-) -> None:
-    """Remove documents from the index, by id."""
-    settings = read_settings(index=index, tenant=tenant)
-    with open_writer(settings, create=False) as (writer, ledger):
-        report = delete_documents(
-            (Deletion(identity, settings.tenant) for identity in document_ids), writer, ledger
-        )
-    for reject in report.rejects:
-        err.print(one_line(str(reject)))
-    _conclude(report, json)
+    conclude(report, json)
 
 
 def _collect_rarely() -> None:
@@ -167,7 +138,8 @@ def _say_skipped(skipped: list[Skipped]) -> None:
         err.print(one_line(f"passed over {len(skipped)} files or folders: {names}{more}"))
 
 
-def _conclude(report: IngestReport, json: bool) -> None:
+def conclude(report: IngestReport, json: bool) -> None:
+    """Print the counts of a run and end with the exit code that they call for."""
     if json:
         counts = asdict(report)
         counts["rejects"] = [asdict(reject) for reject in report.rejects]

@@ -3,35 +3,71 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version
-from typing import Annotated
+from functools import cache
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from bootstrap.settings import SettingsError
-from cli import ask, demo, ingest, search, stats
 from cli.console import EXIT_BAD_INPUT, EXIT_FAILED, err, out, plain
 from ingest.ledger import LedgerError
 from logicalrag.engines.errors import EngineError
+from logicalrag.engines.metadata import MetadataError
+
+# Each command's name and module, in the order of the help; a module is imported when its command
+# is used. The function has the command's name.
+_MODULES = {
+    "ingest": "cli.ingest",
+    "delete": "cli.delete",
+    "search": "cli.search",
+    "ask": "cli.ask",
+    "why-not": "cli.why_not",
+    "stats": "cli.stats",
+    "doctor": "cli.doctor",
+    "config": "cli.config",
+    "demo": "cli.demo",
+}
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the commands, in the order of the help."""
+    return tuple(_MODULES)
+
+
+@cache
+def load(name: str) -> Any:  # a click command, whose class typer keeps to itself
+    """Return the command called `name`."""
+    module = import_module(_MODULES[name])
+    alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    alone.command(name, epilog=module.EXAMPLES)(getattr(module, name.replace("-", "_")))
+    return typer.main.get_command(alone)
+
+
+class _Commands(TyperGroup):
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = {name: TyperCommand(name) for name in _MODULES}
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return load(cmd_name) if cmd_name in _MODULES else super().get_command(ctx, cmd_name)
+
 
 app = typer.Typer(
+    cls=_Commands,
     name="logicalrag",
     help="Index documents, search them with Boolean expressions, ask questions about them.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    add_completion=False,
 )
-app.command(epilog=ingest.EXAMPLES)(ingest.ingest)
-app.command(epilog=ingest.DELETE_EXAMPLES)(ingest.delete)
-app.command(epilog=search.EXAMPLES)(search.search)
-app.command(epilog=ask.EXAMPLES)(ask.ask)
-app.command(epilog=stats.EXAMPLES)(stats.stats)
-app.command(epilog=demo.EXAMPLES)(demo.demo)
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         out.print(f"logicalrag {version('logicalrag')}")
         raise typer.Exit
 
@@ -47,7 +83,8 @@ def options(
 ) -> None:
     """Index documents, search them with Boolean expressions, ask questions about them.
 
-    Every option has an environment variable: --index is LOGICALRAG_INDEX, and so on.
+    Every setting has an environment variable, LOGICALRAG_INDEX for --index and so on;
+    logicalrag config shows them all.
     """
 
 
@@ -55,7 +92,7 @@ def run() -> None:
     """Run the command line; known failures end in one sentence and a non-zero exit code."""
     try:
         app()
-    except SettingsError as error:
+    except (SettingsError, MetadataError) as error:
         err.print(plain(f"error: {error}"))
         sys.exit(EXIT_BAD_INPUT)
     except (EngineError, LedgerError) as error:

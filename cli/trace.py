@@ -26,6 +26,7 @@ _ABSTENTIONS = {
     "no_evidence": "nothing that is indexed matches; the searches below were all empty",
     "insufficient_evidence": "what was found does not answer the question",
     "unseen_citation": "the answer cited passages that were never shown",
+    "refusal": "the model declined to go on",
 }
 
 
@@ -41,7 +42,7 @@ def show_last_turn(state: SessionState) -> None:
     feedback = turn.feedback
     lead = f"[cyan]{turn.number:3}[/] "
     if isinstance(feedback, SearchFeedback):
-        out.print(f"{lead}search  {plain(feedback.canonical)}")
+        out.print(f"{lead}search  {plain(feedback.canonical)}{_conditions(feedback)}")
         refused = "  [yellow]too broad, refused[/]" if feedback.too_broad else ""
         hits = f"[bold]{feedback.hits}[/] {'hit' if feedback.hits == 1 else 'hits'}"
         out.print(f"      → {hits} ({feedback.fraction:.1%}){refused}")
@@ -53,7 +54,7 @@ def show_last_turn(state: SessionState) -> None:
             words = ", ".join(map(_dead_word, feedback.dead_words))
             out.print(f"        no hits for {plain(words)}")
     elif isinstance(feedback, CountFeedback):
-        out.print(f"{lead}count   {len(feedback.counts)} expressions")
+        out.print(f"{lead}count   {len(feedback.counts)} expressions{_conditions(feedback)}")
         shown = [
             f"{plain(count.canonical or count.expression)}: "
             f"{count.error.code if count.error else count.hits}"
@@ -75,9 +76,10 @@ def show_outcome(state: SessionState) -> None:
     if isinstance(outcome, Answered):
         out.print(f"[bold green]A:[/] {plain(outcome.text)}")
         for number, citation in enumerate(outcome.citations, start=1):
+            place = ", ".join(filter(None, (citation.document_id, citation.location)))
             out.print(
                 f"  [{number}] [bold]{one_line(citation.title)}[/] "
-                f"[dim]({one_line(citation.document_id)})[/] "
+                f"[dim]({one_line(place)})[/] "
                 f"{_cut(' '.join(citation.text.split()), _CITED_CODE_POINTS)}"
             )
         for claim in outcome.unsupported:
@@ -94,13 +96,36 @@ def show_outcome(state: SessionState) -> None:
         out.print(f"[bold red]Failed:[/] {plain(outcome.message)}")
 
 
+def show_usage(state: SessionState) -> None:
+    """Print in one line what the model's calls cost; nothing where no model took part."""
+    usage = state.usage
+    if usage is None:
+        return
+    read = usage.input_tokens + usage.cached_tokens + usage.cache_write_tokens
+    cached = f" ({usage.cached_tokens:,} from the cache)" if usage.cached_tokens else ""
+    cost = "price unknown" if usage.cost is None else f"${usage.cost:.4f}"
+    calls = "1 model call" if usage.calls == 1 else f"{usage.calls} model calls"
+    out.print(
+        f"[dim]usage: {calls}, {read:,} tokens read{cached}, {usage.output_tokens:,} written, "
+        f"{usage.seconds:.1f} s, {cost}[/]"
+    )
+
+
+def _conditions(feedback: SearchFeedback | CountFeedback) -> str:
+    conditions = list(feedback.filters)
+    if isinstance(feedback, SearchFeedback) and feedback.sort:
+        conditions.append(f"by {feedback.sort}")
+    return f"  [dim]{one_line(', '.join(conditions))}[/]" if conditions else ""
+
+
 def _show_certificate(certificate: Certificate) -> None:
     out.print(f"  [dim]needed:[/] {plain(certificate.evidence_needed)}")
     for part in certificate.expressions:
         across = f"  ({part.documents} documents hold its parts apart)" if part.documents else ""
         out.print(f"  [dim]0 hits[/]  {plain(part.canonical)}{across}")
     pending = f", {certificate.pending} documents waiting" if certificate.pending else ""
-    out.print(f"  [dim]of {certificate.visible} visible passages{pending}[/]")
+    filters = f" with {one_line(', '.join(certificate.filters))}" if certificate.filters else ""
+    out.print(f"  [dim]of {certificate.visible} visible passages{filters}{pending}[/]")
 
 
 def _dead_word(dead: DeadWord) -> str:

@@ -40,7 +40,8 @@ Command = Callable[..., Ran]
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment of a user who has set nothing of ours, and `extra`."""
-    kept = {name: value for name, value in os.environ.items() if "LOGICALRAG" not in name}
+    ours = ("LOGICALRAG", "ANTHROPIC")
+    kept = {n: value for n, value in os.environ.items() if not any(each in n for each in ours)}
     return {**kept, "COLUMNS": "100", "NO_COLOR": "1", **(extra or {})}
 
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from ingest.readers.kinds import GZIP, KINDS
 from tests.acceptance.conftest import SECONDS, Command, environment
 
 DOCUMENTS = 5  # that can be indexed, of the mixed folder
@@ -84,6 +86,22 @@ def test_explain_shows_the_tree_the_canonical_form_and_clause_counts(indexed: Co
     assert "├── " in ran.out
     for count, clause in ((3, "opera"), (1, "handel"), (2, "vivaldi"), (1, "alcina")):
         assert f"{count:8}  {clause}" in ran.out
+
+
+def test_results_and_citations_say_where_a_passage_stands(
+    logicalrag: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "operas.csv").write_text(
+        "name,note\nAlcina,An opera by Handel\nOttone,An opera by Vivaldi given in Vicenza\n"
+    )
+    assert logicalrag("ingest", "operas.csv").code == 0
+    ran = logicalrag("search", "vicenza", "--json")
+    assert [result["location"] for result in ran.json["results"]] == ["row 3"]
+    assert "operas.csv · row 3 · " in logicalrag("search", "vicenza").out
+    question = "Which opera by Vivaldi was given in Vicenza?"
+    assert "(operas.csv, row 3)" in logicalrag("ask", question).out
+    asked = logicalrag("ask", question, "--json")
+    assert [citation["location"] for citation in asked.json["citations"]] == ["row 3"]
 
 
 def test_a_malformed_expression_exits_with_2_and_points_at_the_place(indexed: Command) -> None:
@@ -252,12 +270,36 @@ def test_an_empty_folder_is_said_to_hold_nothing(logicalrag: Command, tmp_path: 
     assert "nothing to index" in ran.err
 
 
-@pytest.mark.parametrize("command", ["", "ingest", "delete", "search", "ask", "stats", "demo"])
+COMMANDS = (
+    "ingest", "delete", "search", "ask", "why-not", "stats", "doctor", "config", "demo",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_explains_every_command_with_examples(logicalrag: Command, command: str) -> None:
-    ran = logicalrag(*command.split(), "--help")
+    ran = logicalrag(command, "--help")
     assert ran.code == 0
-    if command:
-        assert f"logicalrag {command}" in ran.out
+    assert f"logicalrag {command}" in ran.out
+
+
+def test_help_lists_every_command_with_a_sentence(logicalrag: Command) -> None:
+    ran = logicalrag("--help")
+    assert ran.code == 0
+    listed = re.findall(r"(?m)^│ ([a-z-]+) +[A-Z].*[a-z.:,]", ran.out)
+    assert listed == list(COMMANDS)
+
+
+def test_help_on_ingest_names_the_kinds_of_files(logicalrag: Command) -> None:
+    shown = logicalrag("ingest", "--help").out
+    for suffix in (*KINDS, GZIP):
+        if suffix not in {".ndjson", ".text", ".markdown", ".htm", ".xhtml"}:  # other spellings
+            assert suffix in shown
+
+
+def test_a_misspelt_command_is_answered_with_the_one_meant(logicalrag: Command) -> None:
+    ran = logicalrag("why_not", "a", "b")
+    assert ran.code == 2
+    assert "Did you mean 'why-not'?" in " ".join(ran.err.split())
 
 
 def test_another_writer_is_named(logicalrag: Command, folder: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What README says of settings is what there is."""
+"""Links between the documents."""
 
 from __future__ import annotations
 
@@ -6,23 +6,7 @@ from pathlib import Path
 
 import regex
 
-from bootstrap.settings import PREFIX, Settings
 from tests.source_tree import ROOT
-
-
-def _shown(default: object) -> str:
-    if default is None or default == frozenset():
-        return "none"
-    return f"`{default}`"
-
-
-def test_readme_lists_every_setting_with_its_default() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = regex.findall(rf"(?m)^\| `{PREFIX}(\w+)` \| (.+?) \| .+ \|$", text)
-    assert dict(rows) == {
-        name.upper(): _shown(field.default) for name, field in Settings.model_fields.items()
-    }
-    assert len(rows) == len(Settings.model_fields)
 
 
 def test_links_of_the_documents_lead_somewhere() -> None:
