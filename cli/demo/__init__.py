@@ -12,7 +12,8 @@ from typing import Annotated
 
 import typer
 
-from bootstrap.embedded import ingest_settings, open_session, open_writer, reader_settings
+from bootstrap.ingestion import ingest_settings, open_writer, reader_settings
+from bootstrap.sessions import open_session
 from bootstrap.settings import read_settings
 from cli.ask import EXIT_CODES
 from cli.console import EXIT_FAILED, out
@@ -36,7 +37,7 @@ def demo(
     index: Annotated[
         Path, typer.Option("--index", metavar="DIR", help="Folder of the demo's index.")
     ] = DEMO_INDEX,
-    every: Annotated[bool, typer.Option("--all", help="Ask all 20 questions.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Ask every question.")] = False,
 ) -> None:
     """Index the bundled articles and ask questions about them, every search on view."""
     settings = read_settings(index=index)
@@ -70,7 +71,7 @@ def demo(
             failed |= state.outcome is None or EXIT_CODES[state.outcome.kind] == EXIT_FAILED
     out.print("Next, ask your own:", markup=False)
     command = _command_as_called()
-    out.print(f'  {command} ask --index {index} "Where did Goldoni die?"', markup=False)
+    out.print(f'  {command} ask --index {index} "Who completed Turandot?"', markup=False)
     out.print(f"  {command} search --index {index} 'vivaldi AND opera' --explain", markup=False)
     if failed:
         raise typer.Exit(EXIT_FAILED)
