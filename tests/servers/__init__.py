@@ -1,0 +1,1 @@
+"""Real servers for development and for tests: how each is had, started, broken and stopped."""
