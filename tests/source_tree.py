@@ -36,7 +36,17 @@ def repository_files() -> list[Path]:
             path
             for path in ROOT.rglob("*")
             if not any(
-                part in {".git", ".venv", ".hypothesis", ".logicalrag", "dist", "build"}
+                part
+                in {
+                    ".git",
+                    ".servers",
+                    ".venv",
+                    ".venv-model",
+                    ".hypothesis",
+                    ".logicalrag",
+                    "dist",
+                    "build",
+                }
                 or part.endswith(("_cache", "__pycache__", ".egg-info"))
                 for part in path.relative_to(ROOT).parts
             )

@@ -26,12 +26,20 @@ MAX_LINES = 500
 ENVIRONMENT_READER = "bootstrap.settings"
 ENGINES = ("reference", "embedded", "elastic")
 # What only bootstrap may choose from; everything else sees the module `protocol` beside them.
-CONCRETE = ("logicalrag.agent.planners", "ingest.sqlite_ledger")
+CONCRETE = (
+    "logicalrag.agent.planners",
+    "logicalrag.agent.sqlite_expressions",
+    "ingest.sqlite_ledger",
+)
 # Who may import a package that marks a tier. A package that is not named here is free.
 HOMES = {
     "tantivy": ("logicalrag.engines.embedded",),
     "elasticsearch": ("logicalrag.engines.elastic",),
     "Stemmer": ("logicalrag.engines",),
+    "anthropic": ("logicalrag.agent.planners.model_driven",),
+    "httpx2": ("logicalrag.agent.planners.model_driven",),
+    "docx": ("ingest.readers",),
+    "pypdfium2": ("ingest.readers",),
     "celery": ("workers", "bootstrap"),
     "kombu": ("ingest.consumer", "bootstrap"),
     "fastapi": ("api",),
@@ -39,8 +47,6 @@ HOMES = {
     "prometheus_client": ("logicalrag.observability",),
     "typer": ("cli",),
     "rich": ("cli",),
-    "pydantic_settings": (ENVIRONMENT_READER,),
-    "dotenv": (ENVIRONMENT_READER,),
 }
 VAGUE_NAME = regex.compile(
     r"(?i)(?:^|_)(?:utils?|helpers?|managers?)(?:_|$)|(?:Util|Helper|Manager)s?$"
@@ -235,6 +241,7 @@ def test_every_dependency_is_forbidden_to_query() -> None:
         "beautifulsoup4": "bs4",
         "markdown-it-py": "markdown_it",
         "PyStemmer": "Stemmer",
+        "python-docx": "docx",
     }
     required = [
         regex.split(r"[^\w-]", line, maxsplit=1)[0]
