@@ -20,6 +20,8 @@ from ingest.readers.settings import ReaderSettings
 from ingest.readers.source import Items, RefusedError, Source
 
 _MAX_FIELD_CODE_POINTS = 2**31 - 1
+_OTHERS = (";", "\t", "|", ",")
+_MAX_NAMES_CODE_POINTS = 100_000  # of the first line, to find what parts its names
 
 
 def read_delimited(
@@ -40,11 +42,13 @@ def read_delimited(
 
     Args:
         claim: called before the table becomes one document, to take the source's id.
+        delimiter: between cells, where the first line has it; else the first of ``; tab | ,``
+            that it has, as spreadsheets write semicolons where numbers have a decimal comma.
 
     Raises:
         RefusedError: the table has too many rows or too long a text, or `claim` refuses.
     """
-    rows = _rows(text, source.place, settings, delimiter)
+    rows = _rows(text, source.place, settings, _delimiter(text, delimiter))
     header: list[str] = []
     for number, line, row in rows:
         if isinstance(row, Reject):
@@ -57,6 +61,11 @@ def read_delimited(
                 claim(source)
                 yield from _whole(header, rows, number, source, settings)
                 return
+
+
+def _delimiter(text: str, usual: str) -> str:
+    names = text.lstrip()[:_MAX_NAMES_CODE_POINTS].partition("\n")[0]
+    return next((each for each in (usual, *_OTHERS) if each in names), usual)
 
 
 def _rows(

@@ -418,6 +418,19 @@ class TestTables:
             )
         ]
 
+    @pytest.mark.parametrize("parted", [",", ";", "\t", "|"])
+    @pytest.mark.parametrize("suffix", ["csv", "tsv"])
+    def test_what_parts_the_cells_is_read_off_the_first_line(
+        self, tmp_path: Path, suffix: str, parted: str
+    ) -> None:
+        lines = (f"id{parted}text", f"1{parted}Price: 3 euro.", f"2{parted}None")
+        (tmp_path / f"a.{suffix}").write_text("\n".join(lines))
+        found = list(read_paths([str(tmp_path)], ReaderSettings()))
+        assert [(each.id, each.text) for each in found if isinstance(each, SourceDocument)] == [
+            ("1", "Price: 3 euro."),
+            ("2", "None"),
+        ]
+
     def test_a_bad_row_of_such_a_table_is_a_reject_and_the_rest_goes_on(
         self, tmp_path: Path
     ) -> None:
