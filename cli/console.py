@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from logicalrag.engines.metadata import MAX_INTEGER
+from logicalrag.engines.metadata import number_text
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
@@ -70,9 +70,7 @@ def one_line(text: str) -> str:
 
 def shown_value(value: str | float) -> str:
     """Return a metadata value as a person writes it: 2020 for 2020.0."""
-    if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_INTEGER:
-        return str(int(value))
-    return str(value)
+    return value if isinstance(value, str) else number_text(value)
 
 
 def _escaped(found: re.Match[str]) -> str:

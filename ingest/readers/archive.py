@@ -8,6 +8,7 @@ import zipfile
 from typing import Literal
 
 from ingest.documents import Reject, Skipped
+from ingest.readers.kinds import is_hidden
 from ingest.readers.settings import ReaderSettings
 from ingest.readers.source import Items, OnSkip, ReadMember, RefusedError, Source
 from ingest.readers.unpacking import open_member, open_zip
@@ -49,7 +50,7 @@ def read_archive(
 
 def _unwanted(member: zipfile.ZipInfo) -> Literal["hidden", "not a regular file"] | None:
     parts = member.filename.replace("\\", "/").split("/")
-    if any(part == _RESOURCE_FORKS or (part.startswith(".") and part.strip(".")) for part in parts):
+    if any(part == _RESOURCE_FORKS or is_hidden(part) for part in parts):
         return "hidden"
     mode = member.external_attr >> 16
     if member.create_system == _UNIX and mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG):

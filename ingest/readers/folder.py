@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from ingest.documents import Reject, Skipped, SourceDocument
 from ingest.readers.dispatch import Dispatch
 from ingest.readers.encoding import byte_order_mark
-from ingest.readers.kinds import Kind, kind_of
+from ingest.readers.kinds import Kind, is_hidden, kind_of
 from ingest.readers.settings import ReaderSettings
 from ingest.readers.source import OnSkip, Source
 from ingest.sanitising import sanitised
@@ -90,7 +90,7 @@ def _walk(top: str, base: str, on_skip: OnSkip) -> Iterator[tuple[str, str]]:
         subfolders.sort()
         for name in list(subfolders):
             path = os.path.join(folder, name)
-            if name.startswith("."):
+            if is_hidden(name):
                 on_skip(Skipped(printable(path), "hidden"))
             elif os.path.islink(path):
                 on_skip(Skipped(printable(path), "symbolic link to a folder"))
@@ -117,8 +117,7 @@ def _matches(pattern: str, on_skip: OnSkip) -> Iterator[tuple[str, str]]:
 
 
 def _wanted(path: str, on_skip: OnSkip) -> bool:
-    # Word marks a file that it has open by one of the same suffix that is none.
-    if os.path.basename(path).startswith((".", "~$")):
+    if is_hidden(os.path.basename(path)):
         on_skip(Skipped(printable(path), "hidden"))
     elif kind_of(Path(path)) is None:
         on_skip(Skipped(printable(path), "unknown suffix"))

@@ -35,6 +35,14 @@ def kind_of(name: PurePath) -> Kind | None:
     return KINDS.get(inner_name(name).suffix.lower())
 
 
+def is_hidden(name: str) -> bool:
+    """Return whether one part of a path is of a file or folder that people do not mean.
+
+    Its name begins with a full stop, or with what Word marks a file by that it has open.
+    """
+    return name.startswith("~$") or (name.startswith(".") and name.strip(".") != "")
+
+
 def is_gzip(name: PurePath) -> bool:
     """Return whether the name ends in ``.gz``."""
     return name.suffix.lower() == GZIP

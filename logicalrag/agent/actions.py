@@ -138,6 +138,15 @@ class Reply:
     detail: str = ""
 
 
+def raw_action(action: Search | Count | Read | Answer | Abstain) -> dict[str, Any]:
+    """Return `action` as any planner would send it, JSON values only, arguments not set left out.
+
+    ``kind`` is always there.
+    """
+    shortened: dict[str, Any] = _ACTION.dump_python(action, mode="json", exclude_defaults=True)
+    return {"kind": action.kind, **shortened}
+
+
 def as_reply(*actions: Search | Count | Read | Answer | Abstain) -> Reply:
     """Return a reply that carries `actions` in raw form, as any planner would send them."""
     return Reply(tuple(_ACTION.dump_python(action) for action in actions))

@@ -222,6 +222,12 @@ def filter_text(condition: Filter) -> str:
     return f"{condition.field}{condition.operator}{values}"
 
 
+def number_text(number: float) -> str:
+    """Return a number as a person writes it, ``2020`` for 2020.0, in digits that give it back."""
+    is_short = number.is_integer() and abs(number) <= MAX_INTEGER
+    return str(int(number)) if is_short else repr(number)
+
+
 def parse_sort(text: str, schema: MetadataSchema) -> Sort:
     """Return the order that ``FIELD`` says: newest or largest first; ``-FIELD`` turns it round.
 
@@ -330,8 +336,7 @@ def _listed(text: str, position: int) -> Iterator[str]:
 
 def _value_text(value: Value) -> str:
     if isinstance(value, float):
-        is_short = value.is_integer() and abs(value) <= MAX_INTEGER
-        return str(int(value)) if is_short else repr(value)
+        return number_text(value)
     read = _LISTED.fullmatch(value)
     if read is not None and read["bare"] == value.rstrip() == value:
         return value

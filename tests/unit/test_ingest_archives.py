@@ -83,6 +83,7 @@ class TestZip:
             "image.png": b"\x89PNG",
             "__MACOSX/._b.md": "no",
             ".git/x.txt": "no",
+            "notes/~$report.docx": "no",
         }
         documents, rejects, skipped = read(tmp_path, {"all.zip": zipped(members)})
         assert rejects == []
@@ -97,6 +98,7 @@ class TestZip:
             ("all.zip/.git/x.txt", "hidden"),
             ("all.zip/__MACOSX/._b.md", "hidden"),
             ("all.zip/image.png", "unknown suffix"),
+            ("all.zip/notes/~$report.docx", "hidden"),
         ]
 
     @pytest.mark.parametrize(

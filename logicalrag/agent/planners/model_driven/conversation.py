@@ -6,16 +6,11 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from pydantic import TypeAdapter
-
-from logicalrag.agent.actions import Abstain, Answer, Count, Read, Search
+from logicalrag.agent.actions import raw_action
 from logicalrag.agent.feedback import ErrorFeedback
 from logicalrag.agent.rendering import render
 from logicalrag.agent.state import SessionState, Turn
 
-_ACTION: TypeAdapter[Search | Count | Read | Answer | Abstain] = TypeAdapter(
-    Search | Count | Read | Answer | Abstain
-)
 # The end of the conversation and the end of the turn before, where the last request ended: at
 # most 4 places may be marked, and the instructions take one.
 _CACHED_TURNS = 2
@@ -67,10 +62,10 @@ def _said(turn: Turn, calls_need_thinking: bool) -> list[dict[str, Any]]:
         return [dict(block) for block in turn.record["content"]]
     if turn.action is None:
         return []
-    arguments = _ACTION.dump_python(turn.action, mode="json", exclude_defaults=True)
-    name = turn.action.kind
+    arguments = raw_action(turn.action)
     if calls_need_thinking:
-        return [{"type": "text", "text": json.dumps({"kind": name, **arguments})}]
+        return [{"type": "text", "text": json.dumps(arguments)}]
+    name = arguments.pop("kind")
     return [{"type": "tool_use", "id": f"turn_{turn.number}", "name": name, "input": arguments}]
 
 
