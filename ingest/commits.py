@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ingest.batching import Bounds, Meter
 from ingest.ledger import Claim, DocumentState, Ledger, Record
+from logicalrag.engines.identity import document_key
 from logicalrag.engines.protocol import IndexWriter, Passage
 
 Checkpoint = Callable[[str], None]
@@ -54,7 +55,7 @@ class OpenCommit:
         """
         self._checkpoint("index put: before")
         replaced = 0 if claim.before is None else claim.before.claimed
-        self._writer.put(passages, replaces=replaced)
+        self._writer.put(passages, replaces=replaced, version=claim.version)
         self._checkpoint("index put: after")
         self._claims[claim.key] = claim
         self._meter.add(len(passages), size_bytes)
@@ -62,7 +63,9 @@ class OpenCommit:
     def remove(self, claim: Claim) -> None:
         """Remove a document whose deletion is claimed."""
         self._checkpoint("index remove: before")
-        self._writer.remove(claim.tenant, claim.document_id, claimed=claim.claimed)
+        self._writer.remove(
+            claim.tenant, claim.document_id, claimed=claim.claimed, version=claim.version
+        )
         self._checkpoint("index remove: after")
         self._claims[claim.key] = claim
         self._meter.add(claim.claimed, 0)
@@ -77,17 +80,27 @@ class OpenCommit:
         """Whether enough is gathered to be worth a commit."""
         return self._meter.full
 
-    def commit(self) -> None:
-        """Make what was put and removed durable, then say so in the ledger."""
+    def commit(self) -> list[tuple[Claim, str]]:
+        """Make what was put and removed durable, then say so in the ledger.
+
+        Returns:
+            The claims that the index refused, each with the reason; they stay claimed.
+        """
         if not self._claims:
-            return
+            return []
         self._checkpoint("index commit: before")
         self._writer.commit()
         self._checkpoint("index commit: after")
+        refused: list[tuple[Claim, str]] = []
+        for tenant, document_id, reason in self._writer.refused():
+            claim = self._claims.pop(document_key(tenant, document_id), None)
+            if claim is not None:
+                refused.append((claim, reason))
         self._ledger.stored(list(self._claims.values()))
         self._checkpoint("ledger stored: after")
         self._claims.clear()
         self._meter.reset()
+        return refused
 
     def finish_deletions(self) -> None:
         """Carry out the deletions that a killed run claimed and did not finish."""

@@ -64,6 +64,15 @@ class Claim(NamedTuple):
     before: Record | None
 
 
+def is_same_claim(one: Claim | Record, other: Claim | Record) -> bool:
+    """Return whether two are of the same version and content of one document."""
+    return (
+        one.version == other.version
+        and one.content_hash == other.content_hash
+        and one.tombstone == other.tombstone
+    )
+
+
 class Failure(NamedTuple):
     """A document that could not be indexed, as it is written down: `reason` is its code."""
 
@@ -106,6 +115,14 @@ class Ledger(Protocol):
 
     def pending(self) -> Iterator[Record]:
         """Yield the records that are claimed and not stored, in no certain order."""
+        ...
+
+    def records(self) -> Iterator[tuple[Record, int]]:
+        """Yield every record with the version that its passages were written at, in any order.
+
+        That is the record's version, or a lower one where the version alone was raised since and
+        the index keeps versions. What is written meanwhile may be seen or not.
+        """
         ...
 
     def counts(self, tenant: str) -> Mapping[DocumentState, int]:

@@ -179,7 +179,7 @@ class _Run:
             if self._meter.full:
                 self._flush()
         self._flush()
-        self._open.commit()
+        self._commit()
         return self._report()
 
     def _take(self, document: SourceDocument) -> None:
@@ -368,8 +368,17 @@ class _Run:
             return f"the index cannot hold it: {failure}"
         self._counts["passages"] += len(passages)
         if self._open.full:
-            self._open.commit()
+            self._commit()
         return ""
+
+    def _commit(self) -> None:
+        for claim, reason in self._open.commit():
+            before = claim.before
+            is_new = before is None or before.tombstone or before.passages == 0
+            self._counts["added" if is_new else "changed"] -= 1
+            self._counts["passages"] -= claim.passages
+            wrong = f"the index cannot hold it: {reason}"
+            self._reject(Reject(claim.document_id, "not_storable", wrong, claim.document_id))
 
     def _fail(self, document: SourceDocument, key: str, reason: ReasonCode, wrong: str) -> None:
         self._failures.append(Failure(key, document.id, document.tenant, reason))

@@ -16,7 +16,7 @@ from os import fspath
 from pathlib import Path
 from types import TracebackType
 
-from ingest.ledger import Claim, DocumentState, Failure, LedgerError, Record
+from ingest.ledger import Claim, DocumentState, Failure, LedgerError, Record, is_same_claim
 
 SCHEMA_VERSION = 2
 APPLICATION_ID = 0x4C52_4C47  # "LRLG"
@@ -117,7 +117,7 @@ class SqliteLedger:
         self._path = fspath(path)
         self._checkpoint = checkpoint
         self._claimant = _new_claimant()
-        self._outstanding: set[str] = set()
+        self._outstanding: dict[str, Claim] = {}
         try:
             self._database = sqlite3.connect(self._path, timeout=busy_seconds, isolation_level=None)
         except sqlite3.Error as failure:
@@ -174,7 +174,7 @@ class SqliteLedger:
                 )
                 if not self._database.execute(_CLAIM_AGAIN, (*given, *_match(before))).rowcount:
                     lost.add(each.key)
-        self._outstanding.update(each.key for each in claims if each.key not in lost)
+        self._outstanding.update((each.key, each) for each in claims if each.key not in lost)
         return frozenset(lost)
 
     def renew(self, claims: Sequence[Claim]) -> frozenset[str]:
@@ -188,13 +188,16 @@ class SqliteLedger:
                     or not self._database.execute(_RENEW, (each.version, *_match(before))).rowcount
                 ):
                     lost.add(each.key)
+        for each in claims:
+            if each.key in self._outstanding and each.key not in lost:
+                self._outstanding[each.key] = each
         return frozenset(lost)
 
     def stored(self, claims: Sequence[Claim]) -> None:
         """Mark claims as stored (or deleted), each unless it has been claimed anew since."""
         with self._transaction("stored"):
-            keys = {each.key for each in claims}
-            all_of_ours = keys == self._outstanding
+            ours = [each.key for each in claims if self._is_latest(each)]
+            all_of_ours = len(ours) == len(claims) == len(self._outstanding)
             if all_of_ours:
                 # What another process claimed since has another claimant, and stays open.
                 self._database.execute(_CLOSE_ALL, (self._claimant,))
@@ -208,7 +211,8 @@ class SqliteLedger:
                         for each in claims
                     ],
                 )
-        self._outstanding -= keys
+        for key in ours:
+            del self._outstanding[key]
         if all_of_ours:
             self._claimant = _new_claimant()
 
@@ -228,6 +232,18 @@ class SqliteLedger:
             rows = self._database.execute(f"{_SELECT} state = {_CLAIMED}")
             while some := rows.fetchmany(1_000):
                 yield from map(_record, some)
+
+    def records(self) -> Iterator[tuple[Record, int]]:
+        """Yield every record and its version, by key."""
+        after = ""
+        while True:
+            with self._guard():
+                query = f"{_SELECT} key > ? ORDER BY key LIMIT {_LOOK_UP_KEYS}"
+                found = [_record(row) for row in self._database.execute(query, (after,))]
+            if not found:
+                return
+            yield from ((record, record.version) for record in found)
+            after = found[-1].key
 
     def counts(self, tenant: str) -> dict[DocumentState, int]:
         """Return how many of a tenant's documents are in each state; absent where none is."""
@@ -304,6 +320,11 @@ class SqliteLedger:
             _INSERT_NEW, self._rows([each for each in claims if each.key not in known])
         )
         return known
+
+    def _is_latest(self, claim: Claim) -> bool:
+        """Return whether this is what we claimed last of its document, and have not marked."""
+        latest = self._outstanding.get(claim.key)
+        return latest is not None and is_same_claim(latest, claim)
 
     def _rows(self, claims: Sequence[Claim]) -> list[tuple[object, ...]]:
         claimant = self._claimant

@@ -54,8 +54,10 @@ def decide_put(record: Record | None, version: int | None, content_hash: bytes) 
         return _FIRST if version is None else PutDecision("added", version)
     known = record.version
     same = not record.tombstone and record.content_hash == content_hash
-    # Nothing is certain of what a killed run claimed: it is written again, at its own version.
-    open_claim = record.state == "claimed"
+    # Nothing is certain of what a killed run claimed, or of what was taken over from an index
+    # without its hash: it is written again, at its own version.
+    unknown = not record.content_hash and not record.tombstone
+    open_claim = record.state == "claimed" or unknown
     written: PutOutcome = "added" if record.tombstone or record.passages == 0 else "changed"
     if version is None:
         if not same:
@@ -64,7 +66,7 @@ def decide_put(record: Record | None, version: int | None, content_hash: bytes) 
     if version < known:
         return PutDecision("outdated", known)
     if version == known:
-        if not same:
+        if not same and not unknown:
             return PutDecision("conflict", known)
         return PutDecision(written if open_claim else "unchanged", known)
     return PutDecision("renewed" if same and not open_claim else written, version)

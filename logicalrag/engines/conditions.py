@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from operator import ge, gt, le, lt
 
 from logicalrag.engines.metadata import (
@@ -108,12 +109,23 @@ def _fits(kind: FieldKind, value: Value) -> bool:
     if not isinstance(value, str):
         return False
     if kind == "date":
-        return _MOMENT.fullmatch(value) is not None
+        return _MOMENT.fullmatch(value) is not None and _is_in_calendar(value)
     return len(value.encode("utf-8", "surrogatepass")) <= MAX_KEYWORD_BYTES
 
 
 def _is_period(value: Value) -> bool:
-    return isinstance(value, str) and _PERIOD.fullmatch(value) is not None
+    if not isinstance(value, str) or _PERIOD.fullmatch(value) is None:
+        return False
+    return _is_in_calendar(value + "-01-01"[len(value) - 4 :] + "T00:00:00Z")
+
+
+def _is_in_calendar(moment: str) -> bool:
+    """Return whether there is such a day, of the years 0001 to 9999, and such a time."""
+    try:
+        datetime.fromisoformat(moment)
+    except ValueError:
+        return False
+    return moment[11:13] != "24"  # later Pythons take it for the next day's midnight
 
 
 def _unfit(code: str, field: str, kind: FieldKind, value: Value) -> MetadataError:

@@ -11,6 +11,9 @@ from hashlib import blake2b
 
 _DIGEST_BYTES = 12  # 24 hexadecimal digits
 
+OPEN_TO_ALL = "*"
+"""The access term of a passage without an access list; no group's term equals it."""
+
 
 @lru_cache(maxsize=8_192)  # ingestion asks for a document's key more than once, soon after
 def document_key(tenant: str, document_id: str) -> str:
@@ -26,6 +29,11 @@ def passage_id(tenant: str, document_id: str, number: int) -> str:
 def tenant_key(tenant: str) -> str:
     """Return a name for the tenant that is safe in a path: 24 characters of ``0-9a-f``."""
     return _digest(b"tenant", tenant, "", "")
+
+
+def group_term(group: str) -> str:
+    """Return the term that stands for a group's name: of one length, and never `OPEN_TO_ALL`."""
+    return blake2b(group.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _digest(purpose: bytes, tenant: str, document_id: str, number: str) -> str:

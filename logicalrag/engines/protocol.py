@@ -24,8 +24,6 @@ MAX_LIMIT = 1000
 MAX_TREES = 32
 MAX_NEIGHBOURS = 5
 MAX_LEFT_OUT = 16
-# Nearest words: 1 − Levenshtein distance / length of the longer word, at least.
-MIN_SIMILARITY = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +254,8 @@ class SearchEngine(Protocol):
     ) -> tuple[NearWord, ...]:
         """Return indexed words spelt like `word`, best first, each with at least one visible hit.
 
-        `word` is one token of the token rule. Order: similarity, then hits, then word.
+        `word` is one token of the token rule. Those that are alike by `spelling.similarity`, by
+        that, then hits, then word.
         """
         ...
 
@@ -274,11 +273,19 @@ class SearchEngine(Protocol):
         ...
 
 
+class Refusal(NamedTuple):
+    """A document of which the index refused a passage, and why, in one sentence."""
+
+    tenant: str
+    document_id: str
+    reason: str
+
+
 @runtime_checkable
 class IndexWriter(Protocol):
     """Writes one index; nothing is visible or durable before `commit`. One thread at a time."""
 
-    def put(self, passages: Sequence[Passage], *, replaces: int) -> None:
+    def put(self, passages: Sequence[Passage], *, replaces: int, version: int = 0) -> None:
         """Store one document's passages, numbered 0 to n−1, all of one tenant and document.
 
         Args:
@@ -286,22 +293,37 @@ class IndexWriter(Protocol):
             replaces: how many passages of this document may already be stored: numbers below it
                 are removed first, so that none is doubled and none is left behind. 0 for a
                 document never claimed before.
+            version: of the document, at least 0. Where several writers write at once, what has a
+                lower one than what is stored changes nothing.
 
         Raises:
             MetadataError: a value does not fit the declared fields; nothing is changed then.
         """
         ...
 
-    def remove(self, tenant: str, document_id: str, *, claimed: int) -> None:
-        """Remove every passage of a document whose numbers are below `claimed`."""
+    def remove(self, tenant: str, document_id: str, *, claimed: int, version: int = 0) -> None:
+        """Remove every passage of a document whose numbers are below `claimed`.
+
+        `version` is the deletion's, as for `put`.
+        """
         ...
 
     def commit(self) -> str:
         """Make everything put and removed durable and visible; return the new generation."""
         ...
 
+    def refused(self) -> Sequence[Refusal]:
+        """Return the documents that the last commit could not store, each once.
+
+        What the index can tell before a commit, `put` raises instead.
+        """
+        ...
+
     def rollback(self) -> None:
-        """Forget what was put and removed since the last commit."""
+        """Forget what was put and removed since the last commit.
+
+        What a writer to a server has already sent stays; it is claimed, and is written again.
+        """
         ...
 
     def close(self) -> None:

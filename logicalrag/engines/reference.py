@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
-from rapidfuzz.distance import Levenshtein
-
 from logicalrag.engines.analysis import Analysis, stemmer
 from logicalrag.engines.conditions import check_filters, check_metadata, check_sort, fulfils
 from logicalrag.engines.metadata import Filter, MetadataSchema, Sort, kind_of
@@ -21,7 +19,6 @@ from logicalrag.engines.protocol import (
     MAX_LIMIT,
     MAX_NEIGHBOURS,
     MAX_TREES,
-    MIN_SIMILARITY,
     ClauseCount,
     Count,
     CountResult,
@@ -29,15 +26,18 @@ from logicalrag.engines.protocol import (
     IndexStats,
     NearWord,
     Passage,
+    Refusal,
     SearchResult,
     ValueCount,
     Visibility,
 )
-from logicalrag.engines.reference_bm25 import FieldStatistics, idf, score
+from logicalrag.engines.reference_bm25 import field_statistics, idf, score
 from logicalrag.engines.reference_metadata import in_order, value_counts
 from logicalrag.engines.reference_tokens import tokenize
+from logicalrag.engines.spelling import similarity
 from logicalrag.query.nodes import FIELDS, And, Boosted, Field, Leaf, Node, Not, Or, Phrase, Word
 from logicalrag.query.printer import canonical
+from logicalrag.query.visitor import leaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +71,20 @@ class ReferenceEngine:
     Args:
         analysis: of the text.
         schema: the declared metadata.
+        empty_fields: whether a passage counts for the statistics of a field it has no token in.
     """
 
     def __init__(
-        self, *, analysis: Analysis = "english", schema: MetadataSchema | None = None
+        self,
+        *,
+        analysis: Analysis = "english",
+        schema: MetadataSchema | None = None,
+        empty_fields: bool = True,
     ) -> None:
         self._analysis = analysis
         self._schema = schema or MetadataSchema({})
         self._stem = stemmer(analysis)
+        self._empty_fields = empty_fields
         self._committed = _Snapshot({}, 0)
         self._staged: dict[str, _Indexed] | None = None
 
@@ -134,7 +140,7 @@ class ReferenceEngine:
         ]
         matching = [each for each in visible if matches(tree, each)]
         if sort is None:
-            scores = _Scorer(_of_tenant(snapshot, visibility.tenant))
+            scores = _Scorer(_of_tenant(snapshot, visibility.tenant), self._empty_fields)
             hits = [Hit(each.passage, scores.of(tree, each)) for each in matching]
             hits.sort(key=lambda hit: (-hit.score, hit.passage.id))
         else:
@@ -234,21 +240,14 @@ class ReferenceEngine:
         field: Field | None = None,
         limit: int = 5,
     ) -> tuple[NearWord, ...]:
-        """Return words of at least half the letters in common; see `SearchEngine.nearest_words`.
-
-        Similarity is 1 − Levenshtein distance / length of the longer word.
-        """
+        """Return words spelt alike; see `SearchEngine.nearest_words`."""
         fields = FIELDS if field is None else (field,)
         hits: dict[str, int] = {}
         for each in self._visible(self._committed, visibility):
             for held in {token for name in fields for token in each.exact[name]}:
                 hits[held] = hits.get(held, 0) + 1
-        alike = [
-            (Levenshtein.normalized_similarity(word, held), NearWord(held, hits[held]))
-            for held in hits
-            if held != word
-        ]
-        near = [(similarity, found) for similarity, found in alike if similarity >= MIN_SIMILARITY]
+        alike = ((similarity(word, held), NearWord(held, hits[held])) for held in hits)
+        near = [(similar, found) for similar, found in alike if similar is not None]
         near.sort(key=lambda pair: (-pair[0], -pair[1].hits, pair[1].word))
         return tuple(found for _, found in near[:limit])
 
@@ -277,7 +276,13 @@ class ReferenceEngine:
 
     # -- IndexWriter
 
-    def put(self, passages: Sequence[Passage], *, replaces: int) -> None:
+    def put(
+        self,
+        passages: Sequence[Passage],
+        *,
+        replaces: int,
+        version: int = 0,  # noqa: ARG002 - one writer at a time: the last one is the newest
+    ) -> None:
         """Stage one document's passages; see `IndexWriter.put`.
 
         Raises:
@@ -299,7 +304,14 @@ class ReferenceEngine:
         for passage in passages:
             self._changes()[passage.id] = self._indexed(passage)
 
-    def remove(self, tenant: str, document_id: str, *, claimed: int) -> None:
+    def remove(
+        self,
+        tenant: str,
+        document_id: str,
+        *,
+        claimed: int,
+        version: int = 0,  # noqa: ARG002 - as for `put`
+    ) -> None:
         """Stage the removal of a document's passages; see `IndexWriter.remove`."""
         staged = self._changes()
         doomed = [
@@ -318,6 +330,10 @@ class ReferenceEngine:
             self._committed = _Snapshot(self._staged, self._committed.number + 1)
             self._staged = None
         return self._committed.generation
+
+    def refused(self) -> tuple[Refusal, ...]:
+        """Return nothing: what cannot be stored, `put` raises."""
+        return ()
 
     def rollback(self) -> None:
         """Forget what is staged; see `IndexWriter.rollback`."""
@@ -415,17 +431,7 @@ def _count(tree: Node, visible: Sequence[_Indexed]) -> Count:
 
 
 def _distinct_leaves(tree: Node) -> Iterable[Leaf]:
-    return dict.fromkeys(_leaves(tree))
-
-
-def _leaves(tree: Node) -> list[Leaf]:
-    match tree:
-        case Word() | Phrase():
-            return [tree]
-        case And() | Or():
-            return [leaf for child in tree.children for leaf in _leaves(child)]
-        case Not() | Boosted():
-            return _leaves(tree.child)
+    return dict.fromkeys(leaves(tree))
 
 
 # -- how well
@@ -434,10 +440,10 @@ def _leaves(tree: Node) -> list[Leaf]:
 class _Scorer:
     """BM25 over the passages of one tenant, whoever may see them."""
 
-    def __init__(self, passages: Sequence[_Indexed]) -> None:
+    def __init__(self, passages: Sequence[_Indexed], empty_fields: bool) -> None:
         self._passages = passages
         self._fields = {
-            name: FieldStatistics(len(passages), sum(len(each.exact[name]) for each in passages))
+            name: field_statistics([len(each.exact[name]) for each in passages], empty_fields)
             for name in FIELDS
         }
         self._idfs: dict[tuple[Leaf, Field], list[float]] = {}
@@ -469,7 +475,7 @@ class _Scorer:
         if (leaf, name) not in self._idfs:
             fields = [_words(leaf, each)[name] for each in self._passages]
             self._idfs[leaf, name] = [
-                idf(len(fields), sum(term in held for held in fields))
+                idf(self._fields[name].passages, sum(term in held for held in fields))
                 for term in _wanted(leaf, indexed)
             ]
         return self._idfs[leaf, name]

@@ -23,12 +23,24 @@ class FieldStatistics:
     """What BM25 knows of one field in one tenant.
 
     Args:
-        passages: how many passages there are, those with an empty field included.
+        passages: how many passages there are.
         tokens: how many tokens the field holds in all of them.
     """
 
     passages: int
     tokens: int
+
+
+def field_statistics(lengths: Sequence[int], empty_fields: bool) -> FieldStatistics:
+    """Return the statistics of a field.
+
+    Args:
+        lengths: in tokens, of every passage.
+        empty_fields: whether those without a token count as well, as in tantivy; in Lucene they
+            do not.
+    """
+    passages = sum(1 for length in lengths if length or empty_fields)
+    return FieldStatistics(passages, sum(lengths))
 
 
 def idf(passages: int, holding: int) -> float:

@@ -197,12 +197,12 @@ def _looser(node: Node) -> Sequence[Node]:
     if not isinstance(node, Word | Phrase):
         return _conjuncts(node)
     if len(node.tokens) > 1:
-        return [replace(node, tokens=(token,)) for token in node.tokens]
+        return [replace(node, tokens=(token,), written="") for token in node.tokens]
     loosened: list[Leaf] = []
     if isinstance(node, Phrase):
-        loosened.append(Word(node.tokens, node.field))
+        loosened.append(Word(node.tokens, node.field, written=node.written))
     if node.field is not None:
-        loosened.append(Word(node.tokens))
+        loosened.append(Word(node.tokens, written=node.written))
     return loosened
 
 

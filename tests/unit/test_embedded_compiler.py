@@ -19,17 +19,15 @@ from logicalrag.engines.embedded.compiler import (
     outline,
 )
 from logicalrag.engines.embedded.schema import (
-    OPEN_TO_ALL,
     SOURCE,
     Layout,
     build_documents,
     create_index,
     decode,
-    group_term,
     key_of,
     passage_number,
 )
-from logicalrag.engines.identity import passage_id
+from logicalrag.engines.identity import OPEN_TO_ALL, group_term, passage_id
 from logicalrag.engines.metadata import MetadataError, MetadataSchema, Value
 from logicalrag.engines.protocol import Passage
 from logicalrag.query.nodes import And, Boosted, Field, Node, Not, Or, Phrase, Word

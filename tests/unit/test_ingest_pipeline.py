@@ -18,7 +18,7 @@ from ingest.report import Progress
 from ingest.sqlite_ledger import SqliteLedger
 from logicalrag.engines.identity import document_key, passage_id
 from logicalrag.engines.metadata import MetadataSchema
-from logicalrag.engines.protocol import DEFAULT_TENANT, Passage, Visibility
+from logicalrag.engines.protocol import DEFAULT_TENANT, Passage, Refusal, Visibility
 from logicalrag.engines.reference import ReferenceEngine
 from tests.unit.ingest_jobs import SMALL, TEXTS, counts_of, document, stored
 
@@ -142,7 +142,7 @@ def test_a_title_over_the_bound_fails_alone(engine: ReferenceEngine, ledger: Sql
 
 def test_memory_does_not_grow_with_the_number_of_documents(tmp_path: Path) -> None:
     class Nowhere(ReferenceEngine):
-        def put(self, passages: Sequence[Passage], *, replaces: int) -> None:
+        def put(self, passages: Sequence[Passage], *, replaces: int, version: int = 0) -> None:
             pass
 
     def peak(count: int) -> int:
@@ -253,16 +253,29 @@ def test_an_error_rolls_the_index_back_and_the_next_run_repairs(
 
 def test_what_the_index_refuses_fails_alone(ledger: SqliteLedger) -> None:
     class Picky(ReferenceEngine):
-        def put(self, passages: Sequence[Passage], *, replaces: int) -> None:
+        def put(self, passages: Sequence[Passage], *, replaces: int, version: int = 0) -> None:
             if "b" in passages[0].document_id:
                 raise ValueError("no b here")
-            super().put(passages, replaces=replaces)
+            super().put(passages, replaces=replaces, version=version)
 
     engine = Picky()
     report = ingest([document(name, TEXTS[1]) for name in "abc"], engine, ledger, SMALL)
     assert counts_of(report) == {"added": 2, "failed": 1, "passages": 4, "pending": 1}
     assert str(report.rejects[0]) == ": not_storable: the index cannot hold it: no b here"
     assert stored(engine, "abc") == {"a": TEXTS[1], "c": TEXTS[1]}
+
+
+def test_what_the_index_refuses_at_the_commit_fails_alone(ledger: SqliteLedger) -> None:
+    class Late(ReferenceEngine):
+        def refused(self) -> tuple[Refusal, ...]:
+            return (Refusal(DEFAULT_TENANT, "b", "no b here"),)
+
+    engine = Late()
+    report = ingest([document(name, TEXTS[1]) for name in "abc"], engine, ledger, SMALL)
+    assert counts_of(report) == {"added": 2, "failed": 1, "passages": 4, "pending": 1}
+    assert str(report.rejects[0]) == "b: not_storable: the index cannot hold it: no b here"
+    again = ingest([document(name, TEXTS[1]) for name in "abc"], ReferenceEngine(), ledger, SMALL)
+    assert counts_of(again) == {"added": 1, "unchanged": 2, "passages": 2}
 
 
 def test_a_competing_claim_is_decided_again(engine: ReferenceEngine, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from pathlib import Path
 
 import orjson
@@ -21,7 +20,7 @@ from logicalrag.engines.analysis import Analysis, stemmer
 from logicalrag.engines.conditions import check_metadata
 from logicalrag.engines.embedded.clauses import one_of
 from logicalrag.engines.embedded.metadata_fields import MetadataField
-from logicalrag.engines.identity import document_key
+from logicalrag.engines.identity import OPEN_TO_ALL, document_key, group_term
 from logicalrag.engines.metadata import MetadataSchema
 from logicalrag.engines.protocol import Passage
 from logicalrag.query.nodes import Field
@@ -37,9 +36,6 @@ _TITLE, _TITLE_EXACT = "title", "title_exact"
 _CONTENT, _CONTENT_EXACT = "content", "content_exact"
 STEMMED: dict[Field, str] = {"title": _TITLE, "content": _CONTENT}
 EXACT: dict[Field, str] = {"title": _TITLE_EXACT, "content": _CONTENT_EXACT}
-
-OPEN_TO_ALL = "*"
-"""The access term of a passage without an access list; no group's term equals it."""
 
 _SPLIT_AT_SPACES = "spaces"
 _STEM_AFTER_SPLIT = "stems"
@@ -115,11 +111,6 @@ def _split() -> tantivy.TextAnalyzerBuilder:
 def stemming_analyzer() -> tantivy.TextAnalyzer:
     """Return what turns spaced tokens into the stems that the index holds."""
     return _split().filter(tantivy.Filter.stemmer("english")).build()
-
-
-def group_term(group: str) -> str:
-    """Return the access term of a group: of one length, and never `OPEN_TO_ALL`."""
-    return blake2b(group.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def passage_number(passage_id: str) -> int | None:

@@ -15,14 +15,12 @@ from logicalrag.engines.embedded.schema import (
     ACCESS,
     DOCUMENT_HASH,
     DOCUMENT_KEY,
-    OPEN_TO_ALL,
     PASSAGE_NUMBER,
     Layout,
     decode,
-    group_term,
 )
 from logicalrag.engines.embedded.vocabulary import Vocabulary
-from logicalrag.engines.identity import document_key
+from logicalrag.engines.identity import OPEN_TO_ALL, document_key, group_term
 from logicalrag.engines.metadata import Filter
 from logicalrag.engines.protocol import Count, Passage, Visibility
 

@@ -9,7 +9,8 @@ from itertools import groupby
 from tantivy import Searcher
 
 from logicalrag.engines.embedded.schema import EXACT
-from logicalrag.engines.protocol import MIN_SIMILARITY, NearWord
+from logicalrag.engines.protocol import NearWord
+from logicalrag.engines.spelling import MAX_EDITS, similarity
 from logicalrag.query.nodes import FIELDS, Field
 
 
@@ -30,7 +31,7 @@ class Vocabulary:
     ) -> list[NearWord]:
         """Return at most `limit` words spelt like `word`, by similarity, hits, and the word.
 
-        Similarity is 1 − Levenshtein distance / length of the longer word; at least 0.5.
+        Alike and similar as `spelling.similarity` says.
 
         Args:
             word: one token; itself never returned.
@@ -47,13 +48,14 @@ class Vocabulary:
             alike = process.extract(
                 word,
                 words.keys(),
-                scorer=Levenshtein.normalized_similarity,
-                score_cutoff=MIN_SIMILARITY,
+                scorer=Levenshtein.distance,
+                score_cutoff=MAX_EDITS,
                 limit=None,
             )
-            for held, similarity, _ in alike:
-                found[held] = (similarity, words[held] + found.get(held, (0.0, 0))[1])
-        found.pop(word, None)
+            for held, _, _ in alike:
+                similar = similarity(word, held)
+                if similar is not None:
+                    found[held] = (similar, words[held] + found.get(held, (0.0, 0))[1])
         nearest: list[NearWord] = []
         by_similarity = sorted(found.items(), key=lambda item: -item[1][0])
         for _, group in groupby(by_similarity, key=lambda item: item[1][0]):

@@ -22,7 +22,7 @@ from logicalrag.engines.embedded.schema import DOCUMENT_KEY, Layout, build_docum
 from logicalrag.engines.errors import EngineError
 from logicalrag.engines.identity import document_key
 from logicalrag.engines.metadata import MetadataSchema
-from logicalrag.engines.protocol import DEFAULT_TENANT, Passage
+from logicalrag.engines.protocol import DEFAULT_TENANT, Passage, Refusal
 
 HEAP_BYTES = 40_000_000
 # One keeps up with the analysis in Python; a second cost 13% more processor time (measured) and
@@ -90,7 +90,13 @@ class EmbeddedWriter:
     ) -> None:
         self.close()
 
-    def put(self, passages: Sequence[Passage], *, replaces: int) -> None:
+    def put(
+        self,
+        passages: Sequence[Passage],
+        *,
+        replaces: int,
+        version: int = 0,  # noqa: ARG002 - one writer at a time: the last one is the newest
+    ) -> None:
         """Store one document's passages; see `IndexWriter.put`.
 
         With `replaces` above 0 whatever is stored of the document is removed first.
@@ -112,7 +118,14 @@ class EmbeddedWriter:
             documents = build_documents(self._layout, key, passages)
             self._stage(first.tenant, (key, documents, replaces > 0))
 
-    def remove(self, tenant: str, document_id: str, *, claimed: int) -> None:
+    def remove(
+        self,
+        tenant: str,
+        document_id: str,
+        *,
+        claimed: int,
+        version: int = 0,  # noqa: ARG002 - as for `put`
+    ) -> None:
         """Remove whatever is stored of a document; see `IndexWriter.remove`.
 
         Raises:
@@ -145,6 +158,10 @@ class EmbeddedWriter:
             if names:
                 self._generation = "+".join(names)
             return self._generation
+
+    def refused(self) -> tuple[Refusal, ...]:
+        """Return nothing: what cannot be stored, `put` raises."""
+        return ()
 
     def rollback(self) -> None:
         """Forget all changes since the last commit; see `IndexWriter.rollback`.
