@@ -21,7 +21,8 @@ def asked_words(written: Node) -> list[Leaf]:
     for leaf in positive_leaves(written):
         kind = Phrase if isinstance(leaf, Phrase) else Word
         for token in leaf.tokens:
-            words.setdefault(kind((token,), leaf.field))
+            text = leaf.written if len(leaf.tokens) == 1 else ""
+            words.setdefault(kind((token,), leaf.field, written=text))
     return list(words)
 
 

@@ -32,7 +32,7 @@ class Lexeme(NamedTuple):
     Args:
         kind: what it is; ``punctuation`` is skipped text that is no clause.
         start, end: its place in the source (code points), without a boost.
-        text: the name of a field, the number of a boost; otherwise empty.
+        text: the name of a field, the number of a boost, what a quote holds; otherwise empty.
         tokens: of a word or quote; none where nothing is left of it under the token rule.
         boost: of a word or quote, as written.
     """
@@ -242,7 +242,7 @@ class Lexer:
         boost = None
         if end < len(text) and text[end] == "^":
             boost, _ = self._boost(end)
-        return Lexeme("quote", start, end, "", tuple(tokenize(quoted)), boost)
+        return Lexeme("quote", start, end, quoted, tuple(tokenize(quoted)), boost)
 
     def _boost(self, start: int) -> tuple[str, int]:
         """Return the number after the ``^`` at `start`, and where it ends."""

@@ -7,8 +7,9 @@ Shape, guaranteed for every tree that `parser.parse` returns:
 - `Boosted` holds anything but an unboosted leaf (a leaf carries its own boost);
 - a field scope has been pushed down to the leaves; ``field is None`` means title or content.
 
-Nodes are immutable values. Source spans and the order of operands are kept, but spans take no
-part in equality, so the tree of a printed expression equals the tree that was printed.
+Nodes are immutable values. Source spans, texts and the order of operands are kept, but spans and
+texts take no part in equality, so the tree of a printed expression equals the tree that was
+printed.
 """
 
 from __future__ import annotations
@@ -42,12 +43,15 @@ class Word:
         field: the field it is confined to, or None for title or content.
         boost: the boost's text as written (``"2"``, ``".5"``), or None.
         span: where the clause stands in the source.
+        written: the chunk or what stands in the quotes, for an engine that does not use the token
+            rule; empty where no source had it.
     """
 
     tokens: tuple[str, ...]
     field: Field | None = None
     boost: str | None = None
     span: Span = declared(default=NO_SPAN, compare=False)
+    written: str = declared(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,7 @@ class Phrase:
     field: Field | None = None
     boost: str | None = None
     span: Span = declared(default=NO_SPAN, compare=False)
+    written: str = declared(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,7 +161,8 @@ class _Parser:
                     self._notice_scope(previous, lexeme)
                 group.after_fielded_word = None
             begin = start
-        self._clause(Word(tokens, field, lexeme.boost, Span(begin, lexeme.whole_end)))
+        span = Span(begin, lexeme.whole_end)
+        self._clause(Word(tokens, field, lexeme.boost, span, source[start:end]))
 
     def _quote(self, lexeme: Lexeme) -> None:
         group = self._group
@@ -178,7 +179,8 @@ class _Parser:
         if fielded is not None:
             field = fielded.text  # type: ignore[assignment]
             start = fielded.start
-        self._clause(Phrase(lexeme.tokens, field, lexeme.boost, Span(start, lexeme.whole_end)))
+        span = Span(start, lexeme.whole_end)
+        self._clause(Phrase(lexeme.tokens, field, lexeme.boost, span, lexeme.text))
 
     def _drop(self, lexeme: Lexeme) -> None:
         self._notice(

@@ -71,7 +71,7 @@ class _Pass:
 
     def _leaf(self, leaf: Leaf) -> int:
         kind: type[Leaf] = Phrase if isinstance(leaf, Phrase) else Word
-        plain = kind(leaf.tokens, leaf.field, None, leaf.span)
+        plain = kind(leaf.tokens, leaf.field, None, leaf.span, leaf.written)
         return self._number(plain, "leaf", (), plain)
 
     def _negation(self, child: int, source: Node) -> int:

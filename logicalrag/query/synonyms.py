@@ -134,7 +134,8 @@ def expand(parsed: Parsed, table: SynonymTable, stem: Stem, source: str = "") ->
             return leaf
         if any(has_unsupported_script("".join(term)) for term in added):
             foreign.append(leaf)
-        words = [Word(term, leaf.field, None, leaf.span) for term in (leaf.tokens, *added)]
+        asked = Word(leaf.tokens, leaf.field, None, leaf.span, leaf.written)
+        words = [asked, *(Word(term, leaf.field, None, leaf.span) for term in added)]
         group = shape.disjunction(words, leaf.span)
         return group if leaf.boost is None else shape.boosted(group, leaf.boost, leaf.span)
 
