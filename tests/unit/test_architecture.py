@@ -29,12 +29,14 @@ ENGINES = ("reference", "embedded", "elastic")
 CONCRETE = (
     "logicalrag.agent.planners",
     "logicalrag.agent.sqlite_expressions",
+    "ingest.elastic_ledger",
     "ingest.sqlite_ledger",
 )
 # Who may import a package that marks a tier. A package that is not named here is free.
 HOMES = {
     "tantivy": ("logicalrag.engines.embedded",),
-    "elasticsearch": ("logicalrag.engines.elastic",),
+    "elasticsearch": ("logicalrag.engines.cluster",),
+    "elastic_transport": ("logicalrag.engines.cluster",),
     "Stemmer": ("logicalrag.engines",),
     "anthropic": ("logicalrag.agent.planners.model_driven",),
     "httpx2": ("logicalrag.agent.planners.model_driven",),
@@ -228,7 +230,7 @@ def test_everything_that_can_be_chosen_is_under_contract() -> None:
         for name in engines
         if (ROOT / name.replace(".", "/")).is_dir()
     }
-    assert packages <= set(ENGINES)
+    assert packages - {"cluster"} <= set(ENGINES)  # what engine and ledger of a cluster share
     ledgers = {name for name in modules if regex.fullmatch(r"ingest\.\w+_ledger", name)}
     assert ledgers <= set(CONCRETE)
     concrete = {name for name in engines if name.split(".")[-1] in ENGINES}
@@ -243,10 +245,11 @@ def test_every_dependency_is_forbidden_to_query() -> None:
         "PyStemmer": "Stemmer",
         "python-docx": "docx",
     }
-    required = [
-        regex.split(r"[^\w-]", line, maxsplit=1)[0]
-        for line in _pyproject()["project"]["dependencies"]
-    ]
+    project = _pyproject()["project"]
+    lines = [*project["dependencies"], *project["optional-dependencies"]["elastic"]]
+    # The client's connections are a package of their own, which it brings along.
+    required = [regex.split(r"[^\w-]", line, maxsplit=1)[0] for line in lines]
+    required.append("elastic_transport")
     imported = {import_names.get(name, name.replace("-", "_")) for name in required}
     assert imported - {"regex"} == set(_contract("query-alone")["forbidden_modules"])
 

@@ -1,0 +1,1 @@
+"""How an Elasticsearch cluster is talked to: connection, errors, bulk requests."""
