@@ -67,7 +67,8 @@ def store(index: Index, documents: Iterable[Document]) -> None:
 @contextmanager
 def serving(index: Index, documents: Iterable[Document]) -> Iterator[SearchEngine]:
     """Store documents and open an engine on them."""
-    store(index, documents)
+    documents = list(documents)
+    index.begin(repr(documents), lambda: store(index, documents))
     with index.engine() as engine:
         yield engine
 

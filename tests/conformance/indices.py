@@ -8,12 +8,15 @@ from itertools import count
 from pathlib import Path
 from typing import Protocol
 
+import pytest
+
 from logicalrag.engines.analysis import Analysis
 from logicalrag.engines.embedded.engine import EmbeddedEngine
 from logicalrag.engines.embedded.writer import EmbeddedWriter
 from logicalrag.engines.metadata import MetadataSchema
 from logicalrag.engines.protocol import IndexWriter, SearchEngine
 from logicalrag.engines.reference import ReferenceEngine
+from tests.conformance.elastic_indices import ElasticIndex, ElasticIndices
 
 
 class Index(Protocol):
@@ -25,6 +28,10 @@ class Index(Protocol):
 
     def engine(self) -> AbstractContextManager[SearchEngine]:
         """Open the index for reading."""
+        ...
+
+    def begin(self, content: str, store: Callable[[], None]) -> None:
+        """Call `store`, unless an index of this content is at hand that no test has changed."""
         ...
 
 
@@ -42,9 +49,13 @@ class ReferenceIndex:
     """The oracle; in memory, so every writer and engine is the same object."""
 
     def __init__(
-        self, *, analysis: Analysis = "english", schema: MetadataSchema | None = None
+        self,
+        *,
+        analysis: Analysis = "english",
+        schema: MetadataSchema | None = None,
+        empty_fields: bool = True,
     ) -> None:
-        self._engine = ReferenceEngine(analysis=analysis, schema=schema)
+        self._engine = ReferenceEngine(analysis=analysis, schema=schema, empty_fields=empty_fields)
 
     def writer(self) -> AbstractContextManager[IndexWriter]:
         """Return the engine itself: its exit forgets what was not committed."""
@@ -53,6 +64,10 @@ class ReferenceIndex:
     def engine(self) -> AbstractContextManager[SearchEngine]:
         """Return the engine without its exit, which would roll an open writer back."""
         return nullcontext(self._engine)
+
+    def begin(self, content: str, store: Callable[[], None]) -> None:  # noqa: ARG002
+        """Call `store`: it is cheap."""
+        store()
 
 
 class EmbeddedIndex:
@@ -69,8 +84,19 @@ class EmbeddedIndex:
         """Open the folder's engine."""
         return EmbeddedEngine(self._folder)
 
+    def begin(self, content: str, store: Callable[[], None]) -> None:  # noqa: ARG002
+        """Call `store`: it is cheap."""
+        store()
 
-def _embedded(parent: Path) -> NewIndex:
+
+def reference(_: pytest.FixtureRequest) -> NewIndex:
+    """Make indices in memory."""
+    return ReferenceIndex
+
+
+def embedded(request: pytest.FixtureRequest) -> NewIndex:
+    """Make indices in folders of their own."""
+    parent = request.getfixturevalue("tmp_path")
     numbers = count()
 
     def another(
@@ -81,7 +107,20 @@ def _embedded(parent: Path) -> NewIndex:
     return another
 
 
-INDICES: dict[str, Callable[[Path], NewIndex]] = {
-    "reference": lambda _: ReferenceIndex,
-    "embedded": _embedded,
+def elastic(request: pytest.FixtureRequest) -> NewIndex:
+    """Make collections in the session's cluster."""
+    indices: ElasticIndices = request.getfixturevalue("elastic_indices")
+
+    def another(
+        *, analysis: Analysis = "english", schema: MetadataSchema | None = None
+    ) -> ElasticIndex:
+        return ElasticIndex(indices, analysis, schema)
+
+    return another
+
+
+INDICES: dict[str, Callable[[pytest.FixtureRequest], NewIndex]] = {
+    "reference": reference,
+    "embedded": embedded,
+    "elastic": elastic,
 }

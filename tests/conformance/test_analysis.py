@@ -69,6 +69,6 @@ def test_a_word_is_its_quote(new_index: NewIndex) -> None:
 def test_nearest_words(new_index: NewIndex) -> None:
     with serving(new_index(analysis="standard"), DOCUMENTS) as engine:
         near = engine.nearest_words("operatoin", EVERYONE)
-        assert [(each.word, each.hits) for each in near] == [("operation", 1), ("operations", 3)]
+        assert [(each.word, each.hits) for each in near] == [("operation", 1)]
         near = engine.nearest_words("operation", EVERYONE, field="title")
         assert [(each.word, each.hits) for each in near] == [("operations", 1)]

@@ -254,3 +254,14 @@ def test_near_words_of_a_misspelling(index: Index) -> None:
             found.word for found in engine.nearest_words("vivaldy", EVERYONE, field="title")
         ]
         assert engine.nearest_words("q" * 64, EVERYONE) == ()
+
+
+def test_near_words_are_within_two_edits(index: Index) -> None:
+    documents = titled(swapped="vivladi", longer="vivaldian", too_long="vivaldians", short="vv")
+    with serving(index, documents) as engine:
+        near = engine.nearest_words("vivaldi", EVERYONE)
+        # 7 of 9 letters in common, then 5 of 7: a swap is two edits.
+        assert [each.word for each in near] == ["vivaldian", "vivladi"]
+        # One edit of two letters is half of them; two are not.
+        assert [each.word for each in engine.nearest_words("v", EVERYONE)] == ["vv"]
+        assert engine.nearest_words("ab", EVERYONE) == ()

@@ -174,6 +174,11 @@ class TestFilters:
             (Filter("year", "~", (1.0,)), "bad_filter"),  # type: ignore[arg-type]
             (Filter("published", ">", ("2020",)), "bad_filter"),
             (is_("published", "2020-13"), "bad_filter"),
+            (is_("published", "2023-02-29"), "bad_filter"),
+            (is_("published", "0000"), "bad_filter"),
+            (Filter("published", "<", ("2024-02-30T00:00:00Z",)), "bad_filter"),
+            (Filter("published", "<", ("2024-02-01T24:00:00Z",)), "bad_filter"),
+            (Filter("published", "<", ("2024-02-01T00:00:60Z",)), "bad_filter"),
             (is_("published", "last year"), "bad_filter"),
             (is_("published", "２０２０"), "bad_filter"),
             (is_("published", 2020.0), "bad_filter"),

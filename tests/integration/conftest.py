@@ -7,5 +7,6 @@ from tests.servers.elasticsearch_fixtures import (
     elasticsearch,
     secured_elasticsearch,
 )
+from tests.servers.toxiproxy_fixtures import toxiproxy
 
-__all__ = ["breakable_elasticsearch", "elasticsearch", "secured_elasticsearch"]
+__all__ = ["breakable_elasticsearch", "elasticsearch", "secured_elasticsearch", "toxiproxy"]

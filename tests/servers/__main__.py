@@ -12,6 +12,7 @@ from tests.servers.containers import find_engine
 from tests.servers.elasticsearch import Cluster
 from tests.servers.elasticsearch_distribution import install
 from tests.servers.elasticsearch_server import ADDRESS, CA, PASSWORD, USER
+from tests.servers.toxiproxy_distribution import installed_program
 
 
 def _say(text: str) -> None:
@@ -24,6 +25,7 @@ def _install() -> None:
         _say(f"Elasticsearch: {install(os.environ)}")
     else:
         _say("Elasticsearch: the image is fetched when it is first started")
+    _say(f"toxiproxy: {installed_program(may_install=True)}")
 
 
 def _run_elasticsearch(arguments: argparse.Namespace) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.source_tree import ROOT
@@ -88,3 +90,11 @@ def servers_folder() -> Path:
     if not ignore.exists():
         ignore.write_text("*\n", encoding="utf-8")
     return SERVERS
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file, made where it is missing; who asks meanwhile waits."""
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -6,16 +6,14 @@ the module analysis-common; `analysis_plugin` gives it the few parts that mappin
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
-from tests.servers.availability import ServerError, provide_commands, run, servers_folder
+from tests.servers.availability import ServerError, locked, provide_commands, run, servers_folder
 from tests.servers.java import find_jdk
 from tests.servers.maven import Artifact, download
 
@@ -63,7 +61,7 @@ def installed_home(java_home: Path, may_download: bool, folder: Path | None = No
     home = folder / f"{ARTIFACT.version}-{_plugin_digest()}"
     if home.is_dir():
         return home
-    with _lock(folder / "lock"):
+    with locked(folder / "lock"):
         if home.is_dir():
             return home
         if not (may_download or (folder / ARTIFACT.file_name).is_file()):
@@ -132,10 +130,3 @@ def _unpack(archive: Path, folder: Path) -> None:
             path = Path(contents.extract(entry, folder))
             # Programs stay programs, and the server may run as somebody else.
             path.chmod(0o755 if entry.is_dir() or entry.external_attr >> 16 & 0o100 else 0o644)
-
-
-@contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    with path.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

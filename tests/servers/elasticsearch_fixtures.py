@@ -6,6 +6,7 @@ Import them into the `conftest.py` of a tier. Clusters are kept in this module, 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
@@ -16,6 +17,8 @@ from tests.servers.elasticsearch import Cluster
 from tests.servers.elasticsearch_server import ADDRESS, Server, named_server
 
 _clusters: dict[tuple[int, bool], Cluster] = {}
+# A fixture that several tiers import is set up in each; the last to end stops the cluster.
+_users: Counter[tuple[int, bool]] = Counter()
 T = TypeVar("T")
 
 
@@ -33,11 +36,13 @@ def _cluster(nodes: int, security: bool) -> Cluster:
     key = nodes, security
     if key not in _clusters:
         _clusters[key] = Cluster.start(nodes, security)
+    _users[key] += 1
     return _clusters[key]
 
 
 def _stop(key: tuple[int, bool]) -> None:
-    if key in _clusters:
+    _users[key] -= 1
+    if key in _clusters and _users[key] <= 0:
         _clusters.pop(key).stop()
 
 

@@ -1,0 +1,1 @@
+"""The Elasticsearch engine: trees to Query DSL, versioned indices behind aliases, bulk writes."""
