@@ -4,48 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from operator import add
 from typing import Literal
 
 import regex
 
 from ingest.sentences import sentences
-from logicalrag.query.tokens import MAX_TOKEN_CODE_POINTS, tokenize
+from ingest.token_counters import CHARACTERS, TOKENS, Counter
 
-# Line-breaking class SA: scripts written without spaces (Thai, Lao, Khmer, Burmese and their
-# kin). The token rule makes one run of them one token, which says nothing about their length.
-_UNSPACED = regex.compile(r"\p{Line_Break=SA}")
 _GRAPHEMES = regex.compile(r"\X")
 _LOOK_BACK_CODE_POINTS = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Counter:
-    """How long a text is.
-
-    Args:
-        name: goes into the content hash, so that another counter is another chunking.
-        count: the length of a text; 0 for the empty one.
-    """
-
-    name: str
-    count: Callable[[str], int]
-
-
-def count_tokens(text: str) -> int:
-    """Count the tokens of the token rule, and each letter of an unspaced script as one.
-
-    64 code points of anything count as at least one, so that no text is long and counts nothing.
-    """
-    floor = -(-len(text) // MAX_TOKEN_CODE_POINTS)
-    if text.isascii():
-        return max(floor, len(tokenize(text)))
-    spaced, unspaced = _UNSPACED.subn(" ", text)
-    return max(floor, unspaced + len(tokenize(spaced)))
-
-
-TOKENS = Counter("token-rule/1", count_tokens)
-CHARACTERS = Counter("characters/1", len)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +58,7 @@ class ChunkSettings:
         if self.mode == "passage":
             return "passage/1"
         counter = self.counter.name if self.unit == "tokens" else self.unit
-        return f"chunks/1 {self.size} {self.overlap} {counter} {self.language}"
+        return f"chunks/2 {self.size} {self.overlap} {counter} {self.language}"
 
 
 def chunk_parts(text: str, starts: Sequence[int], settings: ChunkSettings) -> list[tuple[int, int]]:
@@ -125,54 +94,81 @@ def chunk(text: str, settings: ChunkSettings) -> list[tuple[int, int]]:
         return []
     if settings.mode == "passage":
         return [(0, len(text))]
-    spans = sentences(text, settings.language)
     if settings.unit == "sentences":
-        return _pack(spans, [1] * len(spans), settings.size, settings.overlap, None)
+        spans = sentences(text, settings.language)
+        return _pack(spans, [1] * len(spans), [0] * len(spans), settings, _always)
     counter = settings.counter if settings.unit == "tokens" else CHARACTERS
-    pieces: list[tuple[int, int]] = []
-    costs: list[int] = []
-    for start, end in spans:
-        cost = counter.count(text[start:end])
-        if cost <= settings.size:
-            pieces.append((start, end))
-            costs.append(cost)
-            continue
-        for cut in _cut(text, start, end, settings.size, counter.count):
-            pieces.append(cut)
-            costs.append(counter.count(text[slice(*cut)]))
+    count, seam = counter.count, counter.seam
+    # Longer ones seldom fit, and would be counted in vain.
+    if len(text) <= 4 * settings.size and count(text) <= settings.size:
+        return [(0, len(text))]
+    spans = sentences(text, settings.language)
+    pieces, costs = _pieces(text, spans, settings.size, count)
+    seams: list[int | None] = [None] * len(pieces)
+    if seam is not None:
+        seams = [seam(text, start, end) if start else 0 for start, end in pieces]
 
     def fits(start: int, end: int) -> bool:
-        return counter.count(text[start:end]) <= settings.size
+        return count(text[start:end]) <= settings.size
 
-    additive = settings.unit == "characters"
-    return _pack(pieces, costs, settings.size, settings.overlap, None if additive else fits)
+    return _pack(pieces, costs, seams, settings, fits)
+
+
+def _always(_start: int, _end: int) -> bool:
+    return True
+
+
+def _pieces(
+    text: str, spans: list[tuple[int, int]], size: int, count: Callable[[str], int]
+) -> tuple[list[tuple[int, int]], list[int]]:
+    """Return the sentences, over-long ones cut, and what each counts."""
+    costs = [count(text[start:end]) for start, end in spans]
+    if max(costs) <= size:
+        return spans, costs
+    pieces: list[tuple[int, int]] = []
+    counts: list[int] = []
+    for (start, end), cost in zip(spans, costs, strict=True):
+        if cost <= size:
+            pieces.append((start, end))
+            counts.append(cost)
+            continue
+        for cut in _cut(text, start, end, size, count):
+            pieces.append(cut)
+            counts.append(count(text[slice(*cut)]))
+    return pieces, counts
 
 
 def _pack(
     pieces: list[tuple[int, int]],
     costs: list[int],
-    size: int,
-    overlap: int,
-    fits: Callable[[int, int], bool] | None,
+    seams: list[int | None],
+    settings: ChunkSettings,
+    fits: Callable[[int, int], bool],
 ) -> list[tuple[int, int]]:
-    """Fill chunks with adjoining pieces; `fits` checks a whole whose count is not the sum."""
+    """Fill chunks with adjoining pieces.
+
+    Args:
+        seams: what each piece counts more than its cost where it follows another; None where the
+            count of the whole may be anything, so that `fits` has to tell.
+    """
+    size, overlap = settings.size, settings.overlap
+    known = [seam or 0 for seam in seams]
+    # What the pieces before a place count together, and how many of their seams are unknown.
+    sums = list(accumulate(map(add, costs, known), initial=0))
+    doubts = list(accumulate((seam is None for seam in seams), initial=0))
     chunks: list[tuple[int, int]] = []
     fresh = 0  # the first piece that no chunk holds yet
     while fresh < len(pieces):
-        first, total = fresh, 0
-        repeated = 0
-        while overlap and chunks and first > 0 and repeated + costs[first - 1] <= overlap:
+        first = fresh
+        while overlap and first and sums[fresh] - sums[first - 1] - known[first - 1] <= overlap:
             first -= 1
-            repeated += costs[first]
-        while first < fresh and repeated + costs[fresh] > size:
-            repeated -= costs[first]
+        while first < fresh and sums[fresh + 1] - sums[first] - known[first] > size:
             first += 1
-        total = repeated
-        last = fresh
-        while last < len(pieces) and (last == fresh or total + costs[last] <= size):
-            total += costs[last]
+        most = sums[first] + known[first] + size
+        last = fresh + 1
+        while last < len(pieces) and sums[last + 1] <= most:
             last += 1
-        if fits is not None:
+        if doubts[last] > doubts[first + 1]:
             while not fits(pieces[first][0], pieces[last - 1][1]):
                 if last - 1 > fresh:
                     last -= 1

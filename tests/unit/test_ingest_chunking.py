@@ -9,8 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ingest.chunking import CHARACTERS, TOKENS, ChunkSettings, Counter, chunk, count_tokens
+from ingest.chunking import ChunkSettings, chunk
 from ingest.sentences import sentences
+from ingest.token_counters import CHARACTERS, TOKENS, Counter, count_tokens
 
 JAPANESE = "第一文です。第二文です。第三文です。"
 THAI = "สวัสดีครับ" * 1_050

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.chunking import CHARACTERS, ChunkSettings
+from ingest.chunking import ChunkSettings
 from ingest.hashing import HASH_BYTES, ContentHasher, canonical_json
+from ingest.token_counters import CHARACTERS
 
 HASHER = ContentHasher("chunks/1 1000", "english/1")
 BASE: dict[str, Any] = {"title": b"t", "text": b"text", "metadata": {"k": 1}, "access": ("g",)}
