@@ -3,69 +3,37 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from http.client import HTTPException
 from importlib import metadata
-from typing import Literal
 
-from bootstrap.embedded import (
-    LEDGER_NAME,
-    disagreement,
-    open_engine,
-    open_ledger,
-    pending_documents,
-)
-from bootstrap.ingestion import declared_fields
+from bootstrap import embedded_checks
+from bootstrap.checks import Check
+from bootstrap.opening import cluster_package
 from bootstrap.settings import PREFIX, Settings, SettingsError
 from bootstrap.synonyms import SynonymFile
 from ingest.ledger import LedgerError
-from logicalrag.engines.embedded.folder import DESCRIPTOR
-from logicalrag.engines.embedded.lock import lock_holder
 from logicalrag.engines.errors import EngineError
 from logicalrag.engines.metadata import MetadataError
-from logicalrag.engines.protocol import Visibility
 
 MIN_PYTHON = (3, 11)
 ANSWER_SECONDS = 3.0
-_GIB = 2**30
 _PINNED = re.compile(r"^([\w.-]+)\s*(?:==([\w.]+))?[^;]*(;.*)?$")
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing looked at.
-
-    Args:
-        name: of what, in a word or two.
-        status: ``ok``, ``warn`` (works, or is not set up yet), ``fail`` (does not work).
-        message: what was found, without any secret.
-        fix: what to do; empty where nothing is, or where the message says it.
-    """
-
-    name: str
-    status: Literal["ok", "warn", "fail"]
-    message: str
-    fix: str = ""
 
 
 def diagnose(settings: Settings) -> Iterator[Check]:
     """Yield one check after another as they are made; writes nothing.
 
-    The one that may take time asks the model's server whether it answers, for at most
-    `ANSWER_SECONDS` twice.
+    Those that may take time ask whether a server answers: the model's for at most
+    `ANSWER_SECONDS` twice, each of the cluster's for that long at each of a few requests.
     """
     checks: dict[str, Callable[[Settings], Iterator[Check]]] = {
         "python": _python,
         "packages": _packages,
-        "index": _index,
-        "lock": _lock,
-        "disk": _disk,
-        "fields": _fields,
+        **_product_checks(settings),
         "synonyms": _synonyms,
         "planner": _planner,
     }
@@ -74,6 +42,18 @@ def diagnose(settings: Settings) -> Iterator[Check]:
             yield from check(settings)
         except (EngineError, LedgerError, SettingsError, MetadataError, OSError) as error:
             yield Check(name, "fail", str(error))
+
+
+def _product_checks(settings: Settings) -> Mapping[str, Callable[[Settings], Iterator[Check]]]:
+    if settings.engine == "embedded":
+        return embedded_checks.CHECKS
+    try:
+        with cluster_package():
+            from bootstrap import elastic_checks
+    except SettingsError as error:
+        missing = Check("cluster", "fail", error.message)
+        return {"cluster": lambda _: iter((missing,))}
+    return elastic_checks.CHECKS
 
 
 def _python(_settings: Settings) -> Iterator[Check]:
@@ -108,83 +88,6 @@ def _packages(_settings: Settings) -> Iterator[Check]:
         yield Check("packages", "fail", "; ".join(wrong), "install logicalrag again")
     else:
         yield Check("packages", "ok", f"logicalrag {metadata.version('logicalrag')}, all installed")
-
-
-def _index(settings: Settings) -> Iterator[Check]:
-    folder = settings.index
-    if folder.exists() and not folder.is_dir():
-        yield Check("index", "fail", f"{folder} is no folder", "name another folder")
-        return
-    if not (folder / LEDGER_NAME).exists():
-        if (folder / DESCRIPTOR).exists():
-            missing = f"the index in {folder} has lost its ledger"
-            yield Check("index", "fail", missing, "restore both from one backup, or ingest anew")
-            return
-        again = f"logicalrag ingest FOLDER --index {folder}"
-        yield Check("index", "warn", f"there is none in {folder}", again)
-        return
-    with open_engine(settings) as engine, open_ledger(settings) as ledger:
-        held = engine.stats(Visibility(settings.tenant))
-        fields = ", ".join(engine.metadata_schema.fields) or "none"
-        yield Check(
-            "index",
-            "ok",
-            f"{held.documents} documents and {held.passages} passages of tenant "
-            f"{settings.tenant} in {folder}; analysis {engine.analysis}, fields: {fields}",
-        )
-        problem = disagreement(engine, ledger, settings)
-        if problem is None:
-            counts = ledger.counts(settings.tenant)
-            states = ", ".join(f"{count} {state}" for state, count in counts.items()) or "empty"
-            yield Check("ledger", "ok", states)
-        else:
-            yield Check("ledger", "fail", problem)
-        if pending := pending_documents(ledger, settings.tenant):
-            yield Check(
-                "pending",
-                "warn",
-                f"{pending} documents are accepted and not searchable",
-                "run the interrupted ingest again",
-            )
-        else:
-            yield Check("pending", "ok", "no document waits")
-
-
-def _lock(settings: Settings) -> Iterator[Check]:
-    holder = lock_holder(settings.index)
-    if holder is None:
-        yield Check("lock", "ok", "nobody writes the index")
-    else:
-        yield Check("lock", "warn", f"written by {holder}", "wait for it to end, or stop it")
-
-
-def _disk(settings: Settings) -> Iterator[Check]:
-    folder = settings.index.absolute()
-    while not folder.exists():
-        folder = folder.parent
-    free = shutil.disk_usage(folder).free
-    said = f"{free / _GIB:.1f} GiB free at {folder}"
-    if free < _GIB:
-        yield Check("disk", "warn", said, "make room: an index needs space beside it to be merged")
-    else:
-        yield Check("disk", "ok", said)
-
-
-def _fields(settings: Settings) -> Iterator[Check]:
-    declared = declared_fields(settings)
-    if declared is None:
-        return
-    if (settings.index / LEDGER_NAME).exists():
-        with open_engine(settings) as engine:
-            if engine.metadata_schema != declared:
-                yield Check(
-                    "fields",
-                    "fail",
-                    f"{settings.metadata} declares other fields than the index has",
-                    "ingest into a new folder, or leave the file out",
-                )
-                return
-    yield Check("fields", "ok", f"{settings.metadata}: {', '.join(declared.fields)}")
 
 
 def _synonyms(settings: Settings) -> Iterator[Check]:

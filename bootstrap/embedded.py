@@ -1,114 +1,101 @@
-"""The embedded product, to read: index, ledger and synonyms of one folder, put together."""
+"""The embedded product: index and ledger of one folder, to read and to write."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
 
+from bootstrap.indices import OpenIndex
 from bootstrap.settings import Settings
-from bootstrap.synonyms import synonyms
 from ingest.ledger import Ledger
 from ingest.sqlite_ledger import SqliteLedger
-from logicalrag.agent.tools import Tools
 from logicalrag.engines.embedded.engine import EmbeddedEngine
+from logicalrag.engines.embedded.writer import EmbeddedWriter
 from logicalrag.engines.errors import EngineError
-from logicalrag.engines.identity import document_key
-from logicalrag.engines.protocol import SearchEngine, Visibility
+from logicalrag.engines.metadata import MetadataSchema
+from logicalrag.engines.protocol import IndexWriter
 
 LEDGER_NAME = "ledger.sqlite"
 
 
 @contextmanager
-def open_engine(settings: Settings) -> Iterator[SearchEngine]:
-    """Open the index for searching.
+def open_index(settings: Settings) -> Iterator[OpenIndex]:
+    """Open the folder's index for searching, with its ledger.
 
     Raises:
         EngineError: there is no index in the folder.
     """
-    require_index(settings.index)
-    with EmbeddedEngine(settings.index) as engine:
-        yield engine
-
-
-@contextmanager
-def open_ledger(settings: Settings) -> Iterator[Ledger]:
-    """Open the ledger alone, to look at it.
-
-    Raises:
-        EngineError: there is no index in the folder.
-    """
-    require_index(settings.index)
-    with SqliteLedger(settings.index / LEDGER_NAME) as ledger:
-        yield ledger
-
-
-@contextmanager
-def open_tools(settings: Settings, warn: Callable[[str], None]) -> Iterator[Tools]:
-    """Open the index for searching, with the ledger's pending documents and the synonyms.
-
-    `warn` takes a sentence about what goes on all the same.
-
-    Raises:
-        EngineError: there is no index in the folder.
-        SettingsError: the synonym file cannot be used.
-    """
-    table = synonyms(settings.synonyms, warn)
-    with open_engine(settings) as engine, open_ledger(settings) as ledger:
-        yield Tools(
-            engine, pending=lambda: pending_documents(ledger, settings.tenant), synonyms=table
+    _require_index(settings.index)
+    with (
+        EmbeddedEngine(settings.index) as engine,
+        SqliteLedger(settings.index / LEDGER_NAME) as ledger,
+    ):
+        yield OpenIndex(
+            str(settings.index), engine, ledger, lambda tenant: _pending(ledger, tenant)
         )
 
 
-def document_state(
-    settings: Settings, document_id: str
-) -> Literal["not_found", "pending", "deleted", "failed"]:
-    """Return what the ledger knows of a document that no caller finds in the index.
+@contextmanager
+def open_writer(
+    settings: Settings, schema: MetadataSchema | None, *, create: bool
+) -> Iterator[tuple[IndexWriter, Ledger]]:
+    """Open index and ledger for writing; with `create`, make the folder where it is absent.
 
-    Of a document that has passages stored, and so is hidden from this caller, nothing is told.
+    Args:
+        schema: the declared fields; None for those that the index has.
 
     Raises:
-        EngineError: there is no index in the folder.
+        IndexLockedError: another process writes, and went on for longer than we wait.
+        EngineError: the folder cannot be made or read, there is no index to write to, index and
+            ledger do not belong together, or the index has another analysis or other fields.
     """
-    key = document_key(settings.tenant, document_id)
-    with open_ledger(settings) as ledger:
-        record = ledger.look_up([key]).get(key)
-    if record is None or record.passages or record.state == "stored":
-        return "not_found"
-    return "pending" if record.state == "claimed" else record.state
+    if not create:
+        _require_index(settings.index)
+    try:
+        settings.index.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EngineError(
+            f"The index folder {settings.index} cannot be made: {error.strerror}; name another."
+        ) from None
+    with (
+        EmbeddedWriter(
+            settings.index,
+            wait_seconds=settings.lock_wait_seconds,
+            analysis=settings.analysis,
+            schema=schema,
+        ) as writer,
+        SqliteLedger(settings.index / LEDGER_NAME) as ledger,
+    ):
+        _require_agreement(settings)
+        yield writer, ledger
 
 
-def pending_documents(ledger: Ledger, tenant: str) -> int:
-    """Count the tenant's documents that are claimed and not yet searchable."""
-    return sum(record.tenant == tenant for record in ledger.pending())
-
-
-def disagreement(engine: SearchEngine, ledger: Ledger, settings: Settings) -> str | None:
-    """Return a sentence where index and ledger do not belong together; None where they do.
-
-    Documents that a killed run left pending may be in the index already or not; with some, the
-    two cannot be compared, and the next run settles it.
-    """
-    if pending_documents(ledger, settings.tenant):
-        return None
-    indexed = engine.stats(Visibility(settings.tenant)).passages
-    known = ledger.passages(settings.tenant)
-    if indexed == known:
+def disagreement(index: OpenIndex, tenant: str) -> str | None:
+    """Return a sentence where index and ledger do not belong together; None where they do."""
+    found = index.disagreement(tenant)
+    if found is None:
         return None
     return (
-        f"Index and ledger in {settings.index} do not belong together: the index holds "
-        f"{indexed} passages and the ledger knows of {known}. Restore both from one backup, or "
+        f"Index and ledger in {index.place} do not belong together: the index holds "
+        f"{found[0]} passages and the ledger knows of {found[1]}. Restore both from one backup, or "
         "ingest the documents into a new folder."
     )
 
 
-def require_index(folder: Path) -> None:
-    """Refuse a folder without an index.
+def _pending(ledger: Ledger, tenant: str) -> int:
+    return sum(record.tenant == tenant for record in ledger.pending())
 
-    Raises:
-        EngineError: there is none.
-    """
+
+def _require_agreement(settings: Settings) -> None:
+    """Refuse to write where one of index and ledger was removed or restored without the other."""
+    with open_index(settings) as index:
+        problem = disagreement(index, settings.tenant)
+    if problem is not None:
+        raise EngineError(problem)
+
+
+def _require_index(folder: Path) -> None:
     if not (folder / LEDGER_NAME).exists():
         raise EngineError(
             f"There is no index in {folder}; make one with: "

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from bootstrap.embedded import open_tools
+from bootstrap.opening import open_tools
 from bootstrap.planners import choose_planner
 from bootstrap.settings import Settings, SettingsError
 from logicalrag.agent.limits import Limits, LimitsError
@@ -109,7 +109,7 @@ def open_session(
         warn: takes a sentence about what goes on all the same.
 
     Raises:
-        EngineError: there is no index in the folder.
+        EngineError: there is no index, or the cluster does not answer as it must.
         SettingsError: planner, synonyms or limits cannot be made from what was given.
     """
     with ExitStack() as stack:
@@ -122,6 +122,8 @@ def open_session(
             from logicalrag.agent.planners.remembering import RememberingPlanner
             from logicalrag.agent.sqlite_expressions import SqliteExpressions
 
+            with suppress(OSError):  # the store says what is wrong
+                settings.index.mkdir(parents=True, exist_ok=True)
             store = stack.enter_context(SqliteExpressions(settings.index / EXPRESSIONS_NAME, warn))
             planner = remembering = RememberingPlanner(planner, store)
             remember = remembering.remember

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import (
     BaseModel,
@@ -25,10 +26,12 @@ from pydantic import (
 
 from logicalrag.agent.limits import Limits
 from logicalrag.engines.analysis import Analysis
+from logicalrag.engines.elastic.names import Names
 from logicalrag.engines.protocol import DEFAULT_TENANT
 
 PREFIX = "LOGICALRAG_"
 PROVIDERS_KEY = "ANTHROPIC_API_KEY"
+_API_KEY = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 
 
 class SettingsError(ValueError):
@@ -46,7 +49,8 @@ class Settings(BaseModel):
     """Frozen values handed down to what needs them.
 
     Args:
-        index: folder of the embedded index and its ledger.
+        engine: ``embedded`` keeps the index in a folder, ``elastic`` in an Elasticsearch cluster.
+        index: folder of the embedded index and its ledger, and of what is kept on this machine.
         analysis: of a new index: ``english`` (where not given) finds words by their stems and
             quotes exactly, ``standard`` has no stems.
         metadata: TOML file that declares the fields of a new index.
@@ -85,10 +89,27 @@ class Settings(BaseModel):
         prices: TOML file of prices of models that are not known here.
         expression_cache: whether expressions that led to an answer are kept and tried first when
             the question comes again.
+        elastic_hosts: ``http(s)://host:port`` of the cluster's nodes, separated by commas.
+        elastic_ca_file: certificate authority (PEM) that the cluster's HTTPS is checked against;
+            the system's where not given.
+        elastic_api_key: encoded API key for the cluster, in place of a user. Never shown.
+        elastic_user: who asks the cluster, with a password.
+        elastic_password: of that user. Never shown.
+        elastic_index: what the names of all indices begin with: lower-case letters, digits and
+            ``_``, a letter first, at most 40.
+        elastic_tenants: ``apart`` gives each tenant indices and scores of its own, ``together``
+            keeps all in one, without scores; fixed when the indices are made.
+        elastic_shards: of a new index.
+        elastic_replicas: copies of each shard of a new index.
+        elastic_seconds: how long to wait for one answer of the cluster.
+        elastic_attempts: requests for one call to the cluster at most, retries included.
+        attached: file that `logicalrag attach` wrote: an index of the cluster that others fill
+            is searched, and never written.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    engine: Literal["embedded", "elastic"] = "embedded"
     index: Path = Path(".logicalrag")
     analysis: Analysis | None = None
     metadata: Path | None = None
@@ -121,6 +142,18 @@ class Settings(BaseModel):
     prompt: Literal["full", "syntax-only", "no-operators"] = "full"
     prices: Path | None = None
     expression_cache: bool = True
+    elastic_hosts: Annotated[tuple[str, ...], Field(min_length=1)] = ("http://127.0.0.1:9200",)
+    elastic_ca_file: Path | None = None
+    elastic_api_key: SecretStr | None = None
+    elastic_user: Annotated[str, Field(min_length=1, max_length=500)] | None = None
+    elastic_password: SecretStr | None = None
+    elastic_index: str = "logicalrag"
+    elastic_tenants: Literal["apart", "together"] = "apart"
+    elastic_shards: Annotated[int, Field(ge=1, le=1024)] = 3
+    elastic_replicas: Annotated[int, Field(ge=0, le=32)] = 1
+    elastic_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 30.0
+    elastic_attempts: Annotated[int, Field(ge=1, le=20)] = 5
+    attached: Path | None = None
 
     @field_validator("groups", mode="before")
     @classmethod
@@ -142,17 +175,50 @@ class Settings(BaseModel):
     @field_validator("base_url")
     @classmethod
     def _address(cls, value: str | None) -> str | None:
-        if value is not None:
-            try:
-                parts = urlsplit(value)
-                fits = parts.scheme in {"http", "https"} and bool(parts.hostname)
-                fits = fits and parts.port != 0
-            except ValueError:
-                fits = False
-            if not fits or "@" in parts.netloc:
-                # The value is not repeated: it may hold a password.
-                raise ValueError("write http(s)://host[:port][/path], with no user or password")
+        if value is not None and _http_address(value) is None:
+            # The value is not repeated: it may hold a password.
+            raise ValueError("write http(s)://host[:port][/path], with no user or password")
         return value
+
+    @field_validator("elastic_hosts", mode="before")
+    @classmethod
+    def _hosts(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @field_validator("elastic_hosts")
+    @classmethod
+    def _nodes(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for each in value:
+            parts = _http_address(each)
+            if parts is None or parts.port is None or parts.query or parts.fragment:
+                raise ValueError(
+                    "write http(s)://host:port for each node, separated by commas; who asks goes "
+                    "into elastic_api_key, or elastic_user and elastic_password"
+                )
+        return tuple(each.rstrip("/") for each in value)
+
+    @field_validator("elastic_user")
+    @classmethod
+    def _user(cls, value: str | None) -> str | None:
+        if value is not None and (":" in value or not value.isprintable()):
+            raise ValueError("a user's name holds no ':' and no control characters")
+        return value
+
+    @field_validator("elastic_api_key")
+    @classmethod
+    def _encoded(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not _API_KEY.fullmatch(value.get_secret_value()):
+            raise ValueError(
+                "give the key as one word of letters and digits, which the cluster calls encoded"
+            )
+        return value
+
+    @field_validator("elastic_index")
+    @classmethod
+    def _prefix(cls, value: str) -> str:
+        return Names(value).prefix
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
@@ -166,6 +232,39 @@ class Settings(BaseModel):
                 f"({self.max_output_tokens})"
             )
         return self
+
+    @model_validator(mode="after")
+    def _cluster_fits(self) -> Self:
+        if self.elastic_api_key is not None and (self.elastic_user or self.elastic_password):
+            raise ValueError("Give elastic_api_key, or elastic_user and elastic_password, not both")
+        if (self.elastic_user is None) != (self.elastic_password is None):
+            raise ValueError("elastic_user and elastic_password go together; give both or none")
+        if self.engine != "elastic":
+            if self.attached is not None:
+                raise ValueError("attached is for an index of a cluster; set engine to elastic")
+            return self
+        if self.elastic_ca_file is not None:
+            if not self.elastic_ca_file.is_file():
+                raise ValueError(
+                    f"elastic_ca_file is {self.elastic_ca_file}, where there is no file; name the "
+                    "cluster's certificate authority"
+                )
+            if any(host.startswith("http:") for host in self.elastic_hosts):
+                raise ValueError(
+                    "elastic_ca_file is for https, and elastic_hosts has an address with http"
+                )
+        return self
+
+
+def _http_address(text: str) -> SplitResult | None:
+    """Return the parts of an address with http(s), a host and no user; None where it is none."""
+    try:
+        parts = urlsplit(text)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
+            return None
+    except ValueError:
+        return None
+    return None if "@" in parts.netloc else parts
 
 
 class Explained(NamedTuple):
@@ -190,10 +289,8 @@ def explain_settings(**given: Any) -> list[Explained]:
             return "option"
         return "environment" if name in variables else "default"
 
-    return [
-        Explained(name, sorted(value) if isinstance(value, list) else value, origin(name))
-        for name, value in values.items()
-    ]
+    values["groups"].sort()
+    return [Explained(name, value, origin(name)) for name, value in values.items()]
 
 
 def read_settings(**given: Any) -> Settings:

@@ -68,6 +68,10 @@ def ask(
     ] = None,
     batch: options.Batch = None,
     index: options.Index = None,
+    engine: options.Engine = None,
+    elastic_hosts: options.ElasticHosts = None,
+    elastic_index: options.ElasticIndex = None,
+    attached: options.Attached = None,
     filters: options.Filters = None,
     sort: options.Sort = "",
     synonyms: options.Synonyms = None,
@@ -94,6 +98,10 @@ def ask(
         fail("the question is empty", EXIT_BAD_INPUT)
     settings = read_settings(
         index=index,
+        engine=engine,
+        elastic_hosts=elastic_hosts,
+        elastic_index=elastic_index,
+        attached=attached,
         synonyms=synonyms,
         planner=planner,
         model=model,

@@ -20,6 +20,10 @@ Examples:
 
 def config(
     index: options.Index = None,
+    engine: options.Engine = None,
+    elastic_hosts: options.ElasticHosts = None,
+    elastic_index: options.ElasticIndex = None,
+    attached: options.Attached = None,
     analysis: options.Analysis = None,
     metadata: options.Metadata = None,
     synonyms: options.Synonyms = None,
@@ -43,6 +47,10 @@ def config(
     """Show every setting, its value and where it came from; with options, as they would make it."""
     explained = explain_settings(
         index=index,
+        engine=engine,
+        elastic_hosts=elastic_hosts,
+        elastic_index=elastic_index,
+        attached=attached,
         analysis=analysis,
         metadata=metadata,
         synonyms=synonyms,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from bootstrap.ingestion import open_writer
+from bootstrap.opening import open_writer
 from bootstrap.settings import read_settings
 from cli import options
 from cli.console import err, one_line
@@ -26,11 +26,20 @@ Examples:
 def delete(
     document_ids: Annotated[list[str], typer.Argument(help="Ids of documents, as ingested.")],
     index: options.Index = None,
+    engine: options.Engine = None,
+    elastic_hosts: options.ElasticHosts = None,
+    elastic_index: options.ElasticIndex = None,
     tenant: options.Tenant = None,
     json: options.Json = False,
 ) -> None:
     """Remove documents from the index, by id."""
-    settings = read_settings(index=index, tenant=tenant)
+    settings = read_settings(
+        index=index,
+        engine=engine,
+        elastic_hosts=elastic_hosts,
+        elastic_index=elastic_index,
+        tenant=tenant,
+    )
     with open_writer(settings, create=False) as (writer, ledger):
         report = delete_documents(
             (Deletion(identity, settings.tenant) for identity in document_ids), writer, ledger

@@ -25,6 +25,10 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 def doctor(
     index: options.Index = None,
+    engine: options.Engine = None,
+    elastic_hosts: options.ElasticHosts = None,
+    elastic_index: options.ElasticIndex = None,
+    attached: options.Attached = None,
     metadata: options.Metadata = None,
     synonyms: options.Synonyms = None,
     planner: options.Planner = None,
@@ -36,6 +40,10 @@ def doctor(
     """Check what is set up, reachable and missing, and say how to mend it."""
     settings = read_settings(
         index=index,
+        engine=engine,
+        elastic_hosts=elastic_hosts,
+        elastic_index=elastic_index,
+        attached=attached,
         metadata=metadata,
         synonyms=synonyms,
         planner=planner,

@@ -14,7 +14,8 @@ import typer
 from rich.progress import Progress as ProgressBar
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from bootstrap.ingestion import ingest_settings, open_writer, reader_settings
+from bootstrap.ingestion import ingest_settings, reader_settings
+from bootstrap.opening import open_writer
 from bootstrap.settings import read_settings
 from cli import options
 from cli.console import (
@@ -57,6 +58,9 @@ def ingest(
         list[str], typer.Argument(help="Folders, files, patterns, or - for standard input.")
     ],
     index: options.Index = None,
+    engine: options.Engine = None,
+    elastic_hosts: options.ElasticHosts = None,
+    elastic_index: options.ElasticIndex = None,
     analysis: options.Analysis = None,
     metadata: options.Metadata = None,
     chunk_mode: options.ChunkMode = None,
@@ -70,6 +74,9 @@ def ingest(
     """Index documents: add new ones, replace changed ones, skip the rest."""
     settings = read_settings(
         index=index,
+        engine=engine,
+        elastic_hosts=elastic_hosts,
+        elastic_index=elastic_index,
         analysis=analysis,
         metadata=metadata,
         chunk_mode=chunk_mode,

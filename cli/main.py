@@ -17,7 +17,7 @@ from logicalrag.engines.errors import EngineError
 from logicalrag.engines.metadata import MetadataError
 
 # Each command's name and module, in the order of the help; a module is imported when its command
-# is used. The function has the command's name.
+# is used. The function, or the group of commands, has the command's name.
 _MODULES = {
     "ingest": "cli.ingest",
     "delete": "cli.delete",
@@ -25,6 +25,9 @@ _MODULES = {
     "ask": "cli.ask",
     "why-not": "cli.why_not",
     "stats": "cli.stats",
+    "index": "cli.index",
+    "attach": "cli.attach",
+    "reconcile": "cli.reconcile",
     "doctor": "cli.doctor",
     "config": "cli.config",
     "demo": "cli.demo",
@@ -38,10 +41,13 @@ def names() -> tuple[str, ...]:
 
 @cache
 def load(name: str) -> Any:  # a click command, whose class typer keeps to itself
-    """Return the command called `name`."""
+    """Return the command, or the group of commands, called `name`."""
     module = import_module(_MODULES[name])
+    found = getattr(module, name.replace("-", "_"))
+    if isinstance(found, typer.Typer):
+        return typer.main.get_command(found)
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    alone.command(name, epilog=module.EXAMPLES)(getattr(module, name.replace("-", "_")))
+    alone.command(name, epilog=module.EXAMPLES)(found)
     return typer.main.get_command(alone)
 
 

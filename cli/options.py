@@ -11,6 +11,28 @@ Index = Annotated[
     Path | None,
     typer.Option("--index", metavar="DIR", help="Folder of the index.  (default: .logicalrag)"),
 ]
+Engine = Annotated[
+    Literal["embedded", "elastic"] | None,
+    typer.Option("--engine", help="A folder, or a cluster.  (default: embedded)"),
+]
+ElasticHosts = Annotated[
+    str | None,
+    typer.Option("--elastic-hosts", metavar="URLS", help="Addresses of the cluster's nodes."),
+]
+ElasticIndex = Annotated[
+    str | None,
+    typer.Option("--elastic-index", metavar="PREFIX", help="What its index names begin with."),
+]
+ElasticShards = Annotated[
+    int | None, typer.Option("--shards", help="Of a new index.  (default: 3)")
+]
+ElasticReplicas = Annotated[
+    int | None, typer.Option("--replicas", help="Copies of each shard.  (default: 1)")
+]
+Attached = Annotated[
+    Path | None,
+    typer.Option("--attached", metavar="FILE", help="Search the index that this file names."),
+]
 Tenant = Annotated[
     str | None, typer.Option("--tenant", help="Whose documents.  (default: default)")
 ]

@@ -9,7 +9,7 @@ import typer
 from pydantic import BaseModel, ConfigDict, Field
 from rich.tree import Tree
 
-from bootstrap.embedded import open_tools
+from bootstrap.opening import open_tools
 from bootstrap.settings import read_settings
 from cli import options
 from cli.bad_input import plain_error, refusal, refusing
@@ -79,6 +79,10 @@ def search(
     ] = False,
     batch: options.Batch = None,
     index: options.Index = None,
+    engine: options.Engine = None,
+    elastic_hosts: options.ElasticHosts = None,
+    elastic_index: options.ElasticIndex = None,
+    attached: options.Attached = None,
     synonyms: options.Synonyms = None,
     tenant: options.Tenant = None,
     groups: options.Groups = None,
@@ -89,6 +93,10 @@ def search(
         fail("give one expression, or --batch FILE; see logicalrag search --help", EXIT_BAD_INPUT)
     settings = read_settings(
         index=index,
+        engine=engine,
+        elastic_hosts=elastic_hosts,
+        elastic_index=elastic_index,
+        attached=attached,
         synonyms=synonyms,
         tenant=tenant,
         groups=frozenset(groups) if groups else None,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -32,6 +34,7 @@ _TYPES = {
     Path: "path",
     SecretStr: "secret",
     str: "text",
+    tuple: "addresses, separated by commas",
 }
 _SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
@@ -67,13 +70,18 @@ def _meanings() -> dict[str, str]:
 def _options() -> dict[str, list[str]]:
     """Return the options that give each setting, in the order of the commands."""
     found: dict[str, list[str]] = {}
-    for name in names():
-        for parameter in load(name).params:
+    for command in chain.from_iterable(map(_commands, map(load, names()))):
+        for parameter in command.params:
             known = found.setdefault(parameter.name, [])
             for option in (*parameter.opts, *parameter.secondary_opts):
                 if option.startswith("--") and option not in known:
                     known.append(option)
     return found
+
+
+def _commands(loaded: Any) -> Iterable[Any]:
+    """Return the commands of a group, or the command itself."""
+    return getattr(loaded, "commands", {"": loaded}).values()
 
 
 def _values(field: FieldInfo) -> str:
@@ -102,6 +110,8 @@ def _bounds(described: list[Any]) -> list[str]:
 def _default(value: object) -> str:
     if value is None or value == frozenset():
         return "none"
+    if isinstance(value, tuple):
+        value = ",".join(value)
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bootstrap.embedded import open_engine, open_ledger, pending_documents
+from bootstrap.opening import open_index
 from bootstrap.settings import read_settings
 from cli import options
 from cli.console import one_line, out, plain, print_json, shown_value
@@ -26,6 +26,10 @@ _SHOWN_VALUES = 20
 
 def stats(
     index: options.Index = None,
+    engine: options.Engine = None,
+    elastic_hosts: options.ElasticHosts = None,
+    elastic_index: options.ElasticIndex = None,
+    attached: options.Attached = None,
     values: Annotated[
         list[str] | None,
         typer.Option(
@@ -38,25 +42,32 @@ def stats(
 ) -> None:
     """Show how many documents and passages are indexed, and what is unfinished or failed."""
     settings = read_settings(
-        index=index, tenant=tenant, groups=frozenset(groups) if groups else None
+        index=index,
+        engine=engine,
+        elastic_hosts=elastic_hosts,
+        elastic_index=elastic_index,
+        attached=attached,
+        tenant=tenant,
+        groups=frozenset(groups) if groups else None,
     )
     visibility = Visibility(settings.tenant, settings.groups)
-    with open_engine(settings) as engine, open_ledger(settings) as ledger:
-        held = engine.stats(visibility)
+    with open_index(settings) as opened:
+        searched = opened.engine
+        held = searched.stats(visibility)
         report: dict[str, Any] = {
-            "index": str(settings.index),
+            "index": opened.place,
             "tenant": settings.tenant,
             "documents": held.documents,
             "passages": held.passages,
             "size_bytes": held.size_bytes,
             "generation": held.generation,
-            "analysis": engine.analysis,
-            "fields": dict(engine.metadata_schema.fields),
-            "pending": pending_documents(ledger, settings.tenant),
-            "ledger": dict(ledger.counts(settings.tenant)),
+            "analysis": searched.analysis,
+            "fields": dict(searched.metadata_schema.fields),
+            "pending": opened.pending(settings.tenant),
+            "ledger": dict(opened.states(settings.tenant)),
         }
         counted = {
-            field: engine.values(
+            field: searched.values(
                 field, None, visibility, limit=MAX_LIMIT if json else _SHOWN_VALUES
             )
             for field in values or ()

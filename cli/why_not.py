@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bootstrap.embedded import document_state, open_tools
+from bootstrap.opening import document_state, open_tools
 from bootstrap.settings import read_settings
 from cli import options
 from cli.bad_input import refusing
@@ -42,6 +42,10 @@ def why_not(
     default_operator: options.DefaultOperator = "OR",
     filters: options.Filters = None,
     index: options.Index = None,
+    engine: options.Engine = None,
+    elastic_hosts: options.ElasticHosts = None,
+    elastic_index: options.ElasticIndex = None,
+    attached: options.Attached = None,
     synonyms: options.Synonyms = None,
     tenant: options.Tenant = None,
     groups: options.Groups = None,
@@ -50,6 +54,10 @@ def why_not(
     """Say which clause keeps an expression from finding a document, and where it came nearest."""
     settings = read_settings(
         index=index,
+        engine=engine,
+        elastic_hosts=elastic_hosts,
+        elastic_index=elastic_index,
+        attached=attached,
         synonyms=synonyms,
         tenant=tenant,
         groups=frozenset(groups) if groups else None,

@@ -12,9 +12,11 @@ from typing import Annotated
 
 import typer
 
-from bootstrap.ingestion import ingest_settings, open_writer, reader_settings
+from bootstrap.ingestion import ingest_settings, reader_settings
+from bootstrap.opening import open_writer
 from bootstrap.sessions import open_session
 from bootstrap.settings import read_settings
+from cli import options
 from cli.ask import EXIT_CODES
 from cli.console import EXIT_FAILED, out
 from cli.trace import show_last_turn, show_outcome, show_question
@@ -22,6 +24,7 @@ from ingest.pipeline import ingest
 from ingest.readers.folder import read_paths
 
 DEMO_INDEX = Path(".logicalrag-demo")
+DEMO_TENANT = "demo"
 EXAMPLES = """
 Examples:
 
@@ -37,10 +40,30 @@ def demo(
     index: Annotated[
         Path, typer.Option("--index", metavar="DIR", help="Folder of the demo's index.")
     ] = DEMO_INDEX,
+    engine: options.Engine = None,
+    elastic_hosts: options.ElasticHosts = None,
+    elastic_index: options.ElasticIndex = None,
     every: Annotated[bool, typer.Option("--all", help="Ask every question.")] = False,
 ) -> None:
     """Index the bundled articles and ask questions about them, every search on view."""
-    settings = read_settings(index=index)
+    settings = read_settings(
+        index=index,
+        engine=engine,
+        elastic_hosts=elastic_hosts,
+        elastic_index=elastic_index,
+    )
+    place, where = str(index), f"--index {index}"
+    if settings.engine == "elastic":
+        # Beside what else the collection holds.
+        settings = settings.model_copy(update={"tenant": DEMO_TENANT})
+        given = (
+            ("--engine", engine),
+            ("--elastic-hosts", elastic_hosts),
+            ("--elastic-index", elastic_index),
+            ("--tenant", DEMO_TENANT),
+        )
+        place = f"{settings.elastic_index}, tenant {DEMO_TENANT}"
+        where = " ".join(f"{option} {value}" for option, value in given if value)
     corpus = files("cli.demo") / "corpus.jsonl"
     with (
         as_file(corpus) as path,
@@ -53,7 +76,7 @@ def demo(
             ingest_settings(settings),
         )
     out.print(
-        f"{report.documents} articles in {index}: {report.added} added, "
+        f"{report.documents} articles in {place}: {report.added} added, "
         f"{report.unchanged} unchanged.\n"
     )
     lines = (files("cli.demo") / "questions.jsonl").read_text(encoding="utf-8").splitlines()
@@ -71,8 +94,8 @@ def demo(
             failed |= state.outcome is None or EXIT_CODES[state.outcome.kind] == EXIT_FAILED
     out.print("Next, ask your own:", markup=False)
     command = _command_as_called()
-    out.print(f'  {command} ask --index {index} "Who completed Turandot?"', markup=False)
-    out.print(f"  {command} search --index {index} 'vivaldi AND opera' --explain", markup=False)
+    out.print(f'  {command} ask {where} "Who completed Turandot?"', markup=False)
+    out.print(f"  {command} search {where} 'vivaldi AND opera' --explain", markup=False)
     if failed:
         raise typer.Exit(EXIT_FAILED)
 

@@ -13,6 +13,10 @@ from typing import Any
 
 import pytest
 
+from tests.servers.elasticsearch_fixtures import elasticsearch
+
+__all__ = ["elasticsearch"]
+
 SECONDS = 120  # a guard against hanging, far above what any command here takes
 
 

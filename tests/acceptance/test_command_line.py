@@ -271,7 +271,8 @@ def test_an_empty_folder_is_said_to_hold_nothing(logicalrag: Command, tmp_path: 
 
 
 COMMANDS = (
-    "ingest", "delete", "search", "ask", "why-not", "stats", "doctor", "config", "demo",
+    "ingest", "delete", "search", "ask", "why-not", "stats",
+    "index", "attach", "reconcile", "doctor", "config", "demo",
 )  # fmt: skip
 
 

@@ -50,8 +50,10 @@ def bash(home: Path, script: str, *options: str) -> list[str]:
     ("words", "completed"),
     [
         (("wh",), ["why-not"]),
-        (("", ), ["ingest", "delete", "search", "ask", "why-not", "stats", "doctor", "config",
-                  "demo"]),
+        (("", ), ["ingest", "delete", "search", "ask", "why-not", "stats", "index", "attach",
+                  "reconcile", "doctor", "config", "demo"]),
+        (("index", ""), ["create", "list", "rebuild", "swap", "drop"]),
+        (("search", "--eng"), ["--engine"]),
         (("ask", "--planner", ""), ["offline", "anthropic", "scripted"]),
         (("ask", "--prompt", "s"), ["syntax-only"]),
         (("ask", "--max-"), ["--max-cost", "--max-tokens", "--max-seconds"]),

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from bootstrap import doctor
-from bootstrap.doctor import Check, diagnose
-from bootstrap.ingestion import ingest_settings, open_writer
+from bootstrap.checks import Check
+from bootstrap.doctor import diagnose
+from bootstrap.ingestion import ingest_settings
+from bootstrap.opening import open_writer
 from bootstrap.settings import Settings
 from ingest.documents import SourceDocument
 from ingest.hashing import HASH_BYTES

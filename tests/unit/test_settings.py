@@ -58,6 +58,15 @@ def test_an_empty_variable_is_one_that_is_not_set(monkeypatch: pytest.MonkeyPatc
         ("SYNONYMS", "terms.txt", "synonyms", Path("terms.txt")),
         ("THINKING_BUDGET", "1024", "thinking_budget", 1024),
         ("ANALYSIS", "standard", "analysis", "standard"),
+        ("ENGINE", "elastic", "engine", "elastic"),
+        (
+            "ELASTIC_HOSTS",
+            " https://b.example:9200 ,http://[::1]:9201/es/,",
+            "elastic_hosts",
+            ("https://b.example:9200", "http://[::1]:9201/es"),
+        ),
+        ("ELASTIC_TENANTS", "together", "elastic_tenants", "together"),
+        ("ELASTIC_REPLICAS", "0", "elastic_replicas", 0),
     ],
 )
 def test_variables_are_read_as_the_settings_kinds(
@@ -95,6 +104,39 @@ def test_variables_are_read_as_the_settings_kinds(
         ({"chunk_size": 5, "chunk_overlap": 5}, "must be under chunk_size (5)"),
         ({"encoding": "klingon"}, "no encoding of text is called 'klingon'"),
         ({"expression_cache": "perhaps"}, "LOGICALRAG_EXPRESSION_CACHE"),
+        ({"engine": "solr"}, "'embedded' or 'elastic'"),
+        ({"elastic_hosts": "localhost:9200"}, "(variable LOGICALRAG_ELASTIC_HOSTS): write http(s)"),
+        ({"elastic_hosts": "http://localhost"}, "write http(s)://host:port for each node"),
+        ({"elastic_hosts": "http://a:9200,ftp://b:9200"}, "write http(s)://host:port"),
+        ({"elastic_hosts": "http://a:9200/?pretty"}, "write http(s)://host:port"),
+        ({"elastic_hosts": "http://a:0"}, "write http(s)://host:port"),
+        ({"elastic_hosts": " , "}, "LOGICALRAG_ELASTIC_HOSTS"),
+        ({"elastic_user": "me"}, "elastic_user and elastic_password go together; give both"),
+        ({"elastic_password": KEY}, "elastic_user and elastic_password go together; give both"),
+        (
+            {"elastic_api_key": KEY, "elastic_user": "me", "elastic_password": KEY},
+            "Give elastic_api_key, or elastic_user and elastic_password, not both.",
+        ),
+        ({"elastic_user": "a:b", "elastic_password": KEY}, "a user's name holds no ':'"),
+        ({"elastic_user": "a\nb", "elastic_password": KEY}, "a user's name holds no ':'"),
+        ({"elastic_api_key": f"id:{KEY}"}, "which the cluster calls encoded"),
+        ({"elastic_api_key": f"{KEY}\r\nx: y"}, "which the cluster calls encoded"),
+        ({"elastic_index": "Notes-"}, "an index prefix is lower-case letters"),
+        ({"elastic_tenants": "mixed"}, "'apart' or 'together'"),
+        ({"elastic_shards": 0}, "greater than or equal to 1"),
+        ({"elastic_shards": 1025}, "less than or equal to 1024"),
+        ({"elastic_replicas": 33}, "less than or equal to 32"),
+        ({"elastic_seconds": 0}, "greater than or equal to 0.1"),
+        ({"elastic_attempts": 21}, "less than or equal to 20"),
+        ({"attached": "map.toml"}, "attached is for an index of a cluster; set engine to elastic."),
+        (
+            {"engine": "elastic", "elastic_hosts": "https://a:1", "elastic_ca_file": "none.crt"},
+            "elastic_ca_file is none.crt, where there is no file; name the cluster's certificate",
+        ),
+        (
+            {"engine": "elastic", "elastic_ca_file": __file__},
+            "elastic_ca_file is for https, and elastic_hosts has an address with http",
+        ),
     ],
 )
 def test_a_value_that_does_not_fit_is_one_sentence(given: dict[str, Any], said: str) -> None:
@@ -103,6 +145,7 @@ def test_a_value_that_does_not_fit_is_one_sentence(given: dict[str, Any], said: 
     assert said in caught.value.message
     assert caught.value.message.endswith(".")
     assert "\n" not in caught.value.message
+    assert KEY not in caught.value.message
 
 
 def test_an_unknown_variable_is_named_with_what_was_meant(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,6 +189,34 @@ def test_no_secret_is_ever_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(KEY not in text for text in (*shown, caught.value.message))
     assert settings.api_key is not None
     assert settings.api_key.get_secret_value() == KEY
+
+
+def test_no_secret_of_a_cluster_is_ever_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGICALRAG_ELASTIC_USER", "me")
+    monkeypatch.setenv("LOGICALRAG_ELASTIC_PASSWORD", KEY)
+    settings = read_settings()
+    shown = [repr(settings), str(settings), settings.model_dump_json(), str(explain_settings())]
+    with pytest.raises(SettingsError) as caught:
+        read_settings(elastic_hosts=f"https://me:{KEY}@localhost:9200")
+    assert all(KEY not in text for text in (*shown, caught.value.message))
+    assert settings.elastic_password is not None
+    assert settings.elastic_password.get_secret_value() == KEY
+
+
+def test_settings_of_a_cluster_do_no_harm_where_none_is_used() -> None:
+    settings = read_settings(
+        elastic_hosts="https://a.example:9200", elastic_ca_file="none.crt", elastic_api_key="abc="
+    )
+    assert settings.engine == "embedded"
+
+
+def test_hosts_keep_their_order() -> None:
+    (hosts,) = (
+        each.value
+        for each in explain_settings(elastic_hosts="http://b:1,http://a:1")
+        if each.name == "elastic_hosts"
+    )
+    assert hosts == ["http://b:1", "http://a:1"]
 
 
 def test_settings_are_frozen() -> None:
