@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import inspect
 import json
 import sys
 
 from benchmarks.harness import Report
 
 BENCHMARKS = {
+    "chunking": "documents into chunks by exact tokens, beside langchain and llama-index",
     "parser": "parsing is linear in length; CPU time of five-clause expressions",
     "embedded-ingest": "100,000 passages through the whole command, beside a bare tantivy loop",
     "embedded-search": "three clauses with exact counts at 100,000 passages, beside tantivy's own",
+    "elastic-ingest": "passages into three nodes, beside a bare loop and langchain-elasticsearch",
+    "elastic-search": "three clauses on three nodes, beside the bare request and a retriever",
     "offline-planner": "evidence found, answers and refusals of the offline planner",
 }
 
@@ -28,6 +32,11 @@ def main(arguments: list[str] | None = None) -> int:
     commands.add_parser("list", help="name the benchmarks")
     run = commands.add_parser("run", help="run one benchmark")
     run.add_argument("name", choices=sorted(BENCHMARKS))
+    run.add_argument(
+        "--small",
+        action="store_true",
+        help="only see that it runs",
+    )
     run.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(arguments)
     if options.command == "list":
@@ -35,7 +44,9 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{name:18} {purpose}")
         return 0
     module = importlib.import_module(f"benchmarks.{options.name.replace('-', '_')}")
-    report: Report = module.run()
+    if options.small and "small" not in inspect.signature(module.run).parameters:
+        parser.error(f"{options.name} has one size")
+    report: Report = module.run(small=True) if options.small else module.run()
     if options.json:
         print(json.dumps(report.as_data()))
     else:
