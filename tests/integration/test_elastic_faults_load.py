@@ -49,7 +49,7 @@ def test_the_master_killed_in_the_middle_of_100000_passages(
     report = deployment.ingest(corpus, at_passages(40_000, lambda: cluster.kill_node(master)))
 
     assert report == _whole(corpus)
-    cluster.wait_for("yellow", nodes=2)
+    cluster.wait_for("yellow", nodes=2, seconds=240)
     assert_holds(cluster, deployment, corpus, node=(master + 1) % 3)
     cluster.heal()
     assert_holds(cluster, deployment, corpus, node=master)

@@ -68,7 +68,7 @@ def test_three_nodes_lose_one_and_get_it_back(breakable_elasticsearch: Cluster, 
         active: int = cluster.request("GET", f"/_cluster/health/{index}").body["active_shards"]
         return active
 
-    cluster.wait_for("green", NODES)
+    cluster.wait_for("green", NODES, seconds=240)
     assert active_shards() == 6
 
     cluster.kill_node(2)
@@ -81,10 +81,12 @@ def test_three_nodes_lose_one_and_get_it_back(breakable_elasticsearch: Cluster, 
     # Copies are made on the nodes that are left, at once where that is asked for.
     at_once = {"index.unassigned.node_left.delayed_timeout": "0"}
     assert cluster.request("PUT", f"/{index}/_settings", at_once).status == 200
-    cluster.wait_for("green", NODES - 1)
+    # Of this index alone: those of other tests wait for the node, as they do by default.
+    health = f"/_cluster/health/{index}?wait_for_status=green&timeout=120s"
+    assert cluster.request("GET", health, seconds=150).status == 200
 
     cluster.restart_node(2)
-    cluster.wait_for("green", NODES)
+    cluster.wait_for("green", NODES, seconds=240)
     assert cluster.request("GET", f"/{index}/_doc/1", node=2).body["found"] is True
 
 
