@@ -225,19 +225,20 @@ def _real_writer(cluster: Cluster, names: Names, _: Checkpoint) -> IndexWriter:
     return ElasticWriter(cluster, names)
 
 
-_slow = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
-
-
-@given(
+_drawn = given(
     work=jobs(),
     schedule=SCHEDULES,
     claims=st.sampled_from(BATCHES),
     commits=st.sampled_from(BATCHES),
     shared=st.booleans(),
 )
+_slow = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+@_drawn
 @settings(_slow, max_examples=8)
 def test_writers_that_may_stop_between_any_two_passages(
     elasticsearch: Server,
@@ -250,13 +251,7 @@ def test_writers_that_may_stop_between_any_two_passages(
     _check(elasticsearch, SteppedWriter, work, schedule, claims, commits, shared)
 
 
-@given(
-    work=jobs(),
-    schedule=SCHEDULES,
-    claims=st.sampled_from(BATCHES),
-    commits=st.sampled_from(BATCHES),
-    shared=st.booleans(),
-)
+@_drawn
 @settings(_slow, max_examples=4)
 def test_writers_that_send_in_the_background(
     elasticsearch: Server,
